@@ -1,0 +1,1 @@
+"""Systems under test: each one folder or file and one entry point."""

@@ -1,0 +1,1 @@
+"""The nouns of streamgauge: frozen values that know nothing of the rest."""

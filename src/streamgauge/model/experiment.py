@@ -1,0 +1,95 @@
+"""Experiment: the user's question, fully resolved. The file that says it is read in ``parse``."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from streamgauge.model.objective import Objective
+from streamgauge.model.profile import LoadProfile
+from streamgauge.model.units import SECOND
+
+What = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
+Strategy = Literal["adaptive", "from-above", "linear", "binary", "full"]
+Unit = Literal["rate", "count", "duration", "share"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """Something of the workload (METHOD §4) that can be made harder, and which way that is."""
+
+    name: str
+    unit: Unit
+    harder: Literal["higher", "lower"]
+    summary: str
+
+
+LOAD = Dimension("load", "rate", "higher", "events per second offered to the system under test")
+INSTANCES = Dimension("instances", "count", "lower", "instances of the system under test")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The values of a dimension to look at: a range to search in, or a list of them."""
+
+    between: tuple[float, float] | None = None
+    values: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadChoice:
+    """A workload and its resolved parameters."""
+
+    name: str
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """An engine and its resolved options; ``label`` tells two of one kind apart."""
+
+    label: str
+    name: str
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    strategy: Strategy = "adaptive"
+    precision: float = 0.05
+    lower_bound: bool = True
+    """For demand: start each load at the demand of the load below it (Theodolite §6)."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialPlan:
+    duration: int = 60 * SECOND
+    warmup: int | None = None
+    """None: a steady-state test ends it, at the latest after ``warmup_limit``."""
+    warmup_limit: int = 60 * SECOND
+    limit: int = 300 * SECOND
+    """An undecided trial is extended up to this length after warm-up."""
+    repetitions: int = 1
+    early: bool = True
+    queue_bound: int = 0
+    """Events that may wait in the queue; 0 leaves it to the transport's memory."""
+    invalid_retries: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """workload × dimension × engines × objective × search."""
+
+    name: str
+    workload: WorkloadChoice
+    engines: tuple[EngineChoice, ...]
+    what: What
+    objectives: tuple[Objective, ...]
+    dimension: Dimension = LOAD
+    span: Span = Span()
+    """Values of the searched dimension. For demand and capacity: the loads."""
+    instances: Span = Span(values=(1.0,))
+    profile: LoadProfile | None = None
+    """The load where it is not searched; a shape is scaled by the search where it is."""
+    search: SearchPlan = SearchPlan()
+    trial: TrialPlan = TrialPlan()
+    seed: int = 1
+    description: str = ""

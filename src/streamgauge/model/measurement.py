@@ -1,0 +1,116 @@
+"""Measurement and Verdict: a trial in numbers, and what follows from them."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+from streamgauge.model.seconds import Account, Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An estimate with its 95 % confidence interval; ``error`` is the standard error."""
+
+    mean: float
+    low: float
+    high: float
+    error: float
+    samples: int
+    correlation: float = 0.0
+    """Lag-1 correlation that the interval was widened for."""
+    freedom: float = 1.0
+    """Degrees of freedom of the t distribution behind the interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencySummary:
+    """Latency over rows, as Karimov prints it, with the number of firings behind the rows. Nanoseconds.
+
+    ``percentiles`` has only those that the sample size supports.
+    """
+
+    rows: int
+    firings: int
+    average: float
+    least: float
+    most: float
+    percentiles: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A trial in numbers. Rates are events per second, times nanoseconds."""
+
+    load: float
+    published_rate: float
+    served_rate: float
+    warmup_seconds: int
+    judged_seconds: int
+    steady: bool
+    lag_trend: Interval | None
+    latency_trend: Interval | None
+    capacity: Interval | None
+    """Acknowledged events per second while a backlog was there: what the SUT can do. None if it never was."""
+    lag_start: float
+    lag_end: float
+    longest_queue: int
+    drops: int
+    latencies: dict[Kind, LatencySummary]
+    account: Account
+    negative: int = 0
+    schedule_lag_p99: float = 0.0
+    achieved_share: float = 1.0
+    run_delay_share: float = 0.0
+    foreign_share: float = 0.0
+    clock_step: float = 0.0
+    sut_cpu_seconds: float = 0.0
+    driver_cpu_seconds: float = 0.0
+
+
+class VerdictKind(StrEnum):
+    SUSTAINED = "SUSTAINED"
+    OVERLOADED = "OVERLOADED"
+    FAILED = "FAILED"
+    INVALID = "INVALID"
+    UNDECIDED = "UNDECIDED"
+
+
+Holding = Literal["holds", "broken", "unclear"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One objective against one measurement."""
+
+    objective: str
+    state: Holding
+    value: float
+    threshold: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Where the boundary of the objective seems to lie, in events per second, with its standard error."""
+
+    boundary: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one trial says, and why: every reason is a sentence with a number and a way out."""
+
+    kind: VerdictKind
+    reasons: tuple[str, ...]
+    checks: tuple[Check, ...] = ()
+    estimate: Estimate | None = None
+    stops_run: bool = False
+    """Wrong or missing output: no search can go on."""
+
+    @property
+    def holds(self) -> bool | None:
+        """What it tells the search: True, False, or nothing."""
+        if self.kind is VerdictKind.SUSTAINED:
+            return True
+        return False if self.kind in (VerdictKind.OVERLOADED, VerdictKind.FAILED) else None

@@ -1,0 +1,167 @@
+"""LoadProfile and Plan: when each event is due, as a pure and exact function of its number.
+
+A profile is cut into segments of at most one second. Segment i starts at ``start[i]`` and holds the
+events ``first[i] … first[i + 1] − 1``, evenly spread; ``first[i]`` is the floor of the exact integral of
+the rate. All of it is integer arithmetic, so there is no drift and no event overtakes another, also
+after billions of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from streamgauge.model.units import SECOND
+
+Ints = npt.NDArray[np.int64]
+Shape = Literal["constant", "steps", "ramp", "spikes", "fluctuating", "replay"]
+
+_RAMP_STEP = SECOND // 10
+_MOST_PER_SEGMENT = 9 * 10**9  # keeps count × nanoseconds inside 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of the profile: the rate goes in a line from ``rate`` to ``until`` over ``duration``."""
+
+    duration: int
+    rate: float
+    until: float
+
+    def count(self, elapsed: int) -> Fraction:
+        """Exact number of events due in the first ``elapsed`` nanoseconds."""
+        t = Fraction(elapsed, SECOND)
+        slope = (Fraction(self.until) - Fraction(self.rate)) / Fraction(self.duration, SECOND)
+        return Fraction(self.rate) * t + slope * t * t / 2
+
+
+@dataclass(frozen=True, slots=True)
+class LoadProfile:
+    """The plan's shape. After the last piece the profile goes on at its last rate."""
+
+    shape: Shape
+    pieces: tuple[Piece, ...]
+
+    @property
+    def last_rate(self) -> float:
+        return self.pieces[-1].until
+
+    @property
+    def peak(self) -> float:
+        return max(max(p.rate, p.until) for p in self.pieces)
+
+    @property
+    def duration(self) -> int:
+        """How long the shape itself lasts."""
+        return sum(p.duration for p in self.pieces)
+
+    @property
+    def mean_rate(self) -> float:
+        """Mean events per second over the shape."""
+        return float(sum(p.count(p.duration) for p in self.pieces) / Fraction(self.duration, SECOND))
+
+    def plan(self, horizon: int) -> "Plan":
+        """When every event of the first ``horizon`` nanoseconds is due."""
+        pieces = list(self.pieces)
+        rest = horizon - self.duration
+        if rest > 0:
+            pieces.append(Piece(rest, self.last_rate, self.last_rate))
+        starts, firsts = [0], [0]
+        begin, before = 0, Fraction(0)
+        for piece in pieces:
+            step = SECOND if piece.rate == piece.until else _RAMP_STEP
+            for elapsed in [*range(step, piece.duration, step), piece.duration]:
+                starts.append(begin + elapsed)
+                firsts.append(int(before + piece.count(elapsed)))
+            begin, before = begin + piece.duration, before + piece.count(piece.duration)
+        return Plan(np.array(starts, np.int64), np.array(firsts, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The intended moment of every event: ``due(n)`` and its inverse ``count(t)``."""
+
+    start: Ints
+    first: Ints
+
+    def __post_init__(self) -> None:
+        if int(np.diff(self.first).max(initial=0)) > _MOST_PER_SEGMENT:
+            raise ValueError("more than nine billion events in one second cannot be planned")
+
+    @cached_property
+    def total(self) -> int:
+        """Number of events in the plan."""
+        return int(self.first[-1])
+
+    @cached_property
+    def horizon(self) -> int:
+        """End of the plan in nanoseconds."""
+        return int(self.start[-1])
+
+    def due(self, n: npt.ArrayLike) -> Ints:
+        """Nanoseconds from the start of the load at which event ``n`` is due."""
+        number = np.asarray(n, np.int64)
+        if number.size and (int(number.min()) < 0 or int(number.max()) >= self.total):
+            raise IndexError(f"the plan has the events 0 … {self.total - 1}")
+        i = np.searchsorted(self.first, number, side="right") - 1
+        length = self.start[i + 1] - self.start[i]
+        held = self.first[i + 1] - self.first[i]
+        result: Ints = self.start[i] + (number - self.first[i]) * length // held
+        return result
+
+    def count(self, t: npt.ArrayLike) -> Ints:
+        """Number of events due before ``t`` nanoseconds: the least n with ``due(n) >= t``."""
+        at = np.clip(np.asarray(t, np.int64), 0, self.horizon)
+        i = np.clip(np.searchsorted(self.start, at, side="right") - 1, 0, len(self.start) - 2)
+        length = self.start[i + 1] - self.start[i]
+        held = self.first[i + 1] - self.first[i]
+        result: Ints = self.first[i] - (-(at - self.start[i]) * held // length)
+        return result
+
+
+def constant(rate: float, duration: int = SECOND) -> LoadProfile:
+    """The same rate all the time."""
+    return LoadProfile("constant", (Piece(duration, rate, rate),))
+
+
+def steps(levels: list[tuple[int, float]], shape: Shape = "steps") -> LoadProfile:
+    """One rate after the other: ``(duration, rate)`` each."""
+    return LoadProfile(shape, tuple(Piece(d, r, r) for d, r in levels))
+
+
+def ramp(start: float, end: float, duration: int) -> LoadProfile:
+    """From one rate to another in a straight line."""
+    return LoadProfile("ramp", (Piece(duration, start, end),))
+
+
+def spikes(base: float, peak: float, every: int, length: int, duration: int) -> LoadProfile:
+    """A base rate with a spike at the end of each period."""
+    levels: list[tuple[int, float]] = []
+    left = duration
+    while left > 0:
+        for part, rate in ((every - length, base), (length, peak)):
+            cut = min(part, left)
+            if cut > 0:
+                levels.append((cut, rate))
+            left -= cut
+    return steps(levels, "spikes")
+
+
+def fluctuating(rate: float, low_share: float, duration: int) -> LoadProfile:
+    """Karimov's experiment 5: full rate, then a low share of it, then full again, a third each."""
+    third = duration // 3
+    return steps([(third, rate), (third, rate * low_share), (duration - 2 * third, rate)], "fluctuating")
+
+
+def replay(rates: list[float], step: int = SECOND) -> LoadProfile:
+    """A recorded series of rates, one per ``step``."""
+    return steps([(step, rate) for rate in rates], "replay")
+
+
+def scaled(profile: LoadProfile, by: Callable[[float], float]) -> LoadProfile:
+    """The same shape with every rate mapped through ``by``."""
+    return LoadProfile(profile.shape, tuple(Piece(p.duration, by(p.rate), by(p.until)) for p in profile.pieces))

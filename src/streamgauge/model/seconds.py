@@ -1,0 +1,156 @@
+"""Seconds: what happened in each second of a trial; the narrow waist between recording and judgement.
+
+Kept as columns, one row per second since the load began, so that thousands of simulated trials stay
+cheap and a PySpark aggregation yields the same table. Latencies are sparse counts in HDR's bucket
+layout (stats/buckets.py): merging two recordings of one second is addition.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Column = npt.NDArray[np.int64]
+Kind = Literal["event-time", "processing-time"]
+KINDS: tuple[Kind, ...] = ("event-time", "processing-time")
+
+
+def _empty() -> Column:
+    return np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Latencies:
+    """Counts of latencies: ``count[i]`` samples of second ``second[i]`` fell into ``bucket[i]``."""
+
+    second: Column = field(default_factory=_empty)
+    bucket: Column = field(default_factory=_empty)
+    count: Column = field(default_factory=_empty)
+
+    def between(self, start: int, stop: int) -> "Latencies":
+        """Only the seconds ``start … stop − 1``."""
+        keep = (self.second >= start) & (self.second < stop)
+        return Latencies(self.second[keep], self.bucket[keep], self.count[keep])
+
+
+# What each column holds. "Sum" columns add up when two drivers' seconds are merged, "max" columns keep the larger.
+SUMMED = (
+    "offered",  # events that the plan wanted in this second
+    "published",  # events put into the queue
+    "served",  # events handed to the SUT
+    "acknowledged",  # events that the SUT is done with
+    "acks",  # acknowledgements (micro-batch ends)
+    "outputs",  # output rows that arrived
+    "firings",  # distinct firings among them: all keys of one window share one latency
+    "negative",  # outputs whose latency came out negative; counted, never clamped
+    "drops",  # connections to the queue that the SUT dropped
+    "sut_cpu",  # microseconds of CPU used by the SUT
+    "driver_cpu",  # microseconds of CPU used by the driver
+)
+LATEST = (
+    "ack_time",  # nanoseconds since the load began of the last acknowledgement, −1 if none
+    "ack_lag",  # published − acknowledged at that moment, −1 if none
+)
+LARGEST = (
+    "queue",  # longest queue (published − acknowledged) in this second
+    "schedule_lag",  # nanoseconds: p99 of actual − intended publication
+    "run_delay",  # nanoseconds the driver's threads waited for a CPU
+    "clock_step",  # nanoseconds: wall clock against monotonic clock
+    "foreign",  # parts per million of the SUT's cores used by steal and strangers
+)
+COLUMNS = SUMMED + LATEST + LARGEST
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Seconds:
+    """Consecutive seconds of one trial, from ``start`` on, as equally long columns."""
+
+    start: int
+    columns: dict[str, Column]
+    latencies: dict[Kind, Latencies] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = set(self.columns) - set(COLUMNS)
+        if unknown:
+            raise ValueError(f"no such columns of a second: {sorted(unknown)}")
+        if len({len(c) for c in self.columns.values()}) > 1:
+            raise ValueError("the columns of Seconds have different lengths")
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    @property
+    def stop(self) -> int:
+        return self.start + len(self)
+
+    def __getitem__(self, name: str) -> Column:
+        """A column; one that nobody recorded is all zero."""
+        if name not in COLUMNS:
+            raise KeyError(name)
+        found = self.columns.get(name)
+        return np.zeros(len(self), np.int64) if found is None else found
+
+    def latency(self, kind: Kind) -> Latencies:
+        return self.latencies.get(kind) or Latencies()
+
+    def between(self, start: int, stop: int) -> "Seconds":
+        """The seconds ``start … stop − 1`` of the trial."""
+        low, high = max(start, self.start), min(stop, self.stop)
+        cut = slice(low - self.start, max(low, high) - self.start)
+        columns = {name: column[cut] for name, column in self.columns.items()}
+        return Seconds(low, columns, {k: lat.between(low, high) for k, lat in self.latencies.items()})
+
+
+def join(parts: Iterable[Seconds]) -> Seconds:
+    """Consecutive stretches of one trial, as one."""
+    pieces = [p for p in parts if len(p)]
+    if not pieces:
+        return Seconds(0, {name: _empty() for name in COLUMNS})
+    for before, after in pairwise(pieces):
+        if before.stop != after.start:
+            raise ValueError(f"seconds {before.stop} and {after.start} do not follow each other")
+    names = [f for f in COLUMNS if any(f in p.columns for p in pieces)]
+    columns = {name: np.concatenate([p[name] for p in pieces]) for name in names}
+    kinds = [k for k in KINDS if any(k in p.latencies for p in pieces)]
+    return Seconds(pieces[0].start, columns, {k: _stack([p.latency(k) for p in pieces]) for k in kinds})
+
+
+def _stack(parts: list[Latencies]) -> Latencies:
+    columns = [np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Latencies)]
+    return Latencies(*columns)
+
+
+def merge(left: Seconds, right: Seconds) -> Seconds:
+    """The same stretch seen by two drivers, as one: counts add up, extremes keep the larger."""
+    if (left.start, len(left)) != (right.start, len(right)):
+        raise ValueError("only equal stretches of seconds can be merged")
+    later = left["ack_time"] >= right["ack_time"]
+    columns = {}
+    for name in COLUMNS:
+        if name not in left.columns and name not in right.columns:
+            continue
+        a, b = left[name], right[name]
+        columns[name] = a + b if name in SUMMED else np.maximum(a, b)
+        if name == "ack_lag":
+            columns[name] = np.where(later, a, b)
+    kinds = {
+        k: _stack([left.latency(k), right.latency(k)]) for k in KINDS if k in left.latencies or k in right.latencies
+    }
+    return Seconds(left.start, columns, kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Outputs against the reference answer, over the whole trial."""
+
+    expected: int = 0
+    observed: int = 0
+    lost: int = 0
+    duplicate: int = 0
+    wrong: int = 0
+    late: int = 0
+    not_reached: int = 0
+    checked: bool = False

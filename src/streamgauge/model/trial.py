@@ -1,0 +1,75 @@
+"""Trial and Recording: the frozen spec of one measurement, and what happened in it."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from streamgauge.model.profile import LoadProfile
+from streamgauge.model.seconds import Account, Seconds
+
+Purpose = Literal["estimate", "probe", "confirm", "measure"]
+"""estimate: overload once and read the drain rate · probe: short, may end early · confirm: full length,
+never ends early · measure: a plain measurement, full length."""
+
+Ending = Literal["completed", "decided", "queue-full", "crashed", "stalled", "dropped", "driver-failed"]
+"""How a trial came to its end. All but the first two end it at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What the search wants to know next: does the objective hold at ``value`` of this line?"""
+
+    line: str
+    value: float
+    purpose: Purpose
+    repetition: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One measurement at one point of the search, with everything that defines it."""
+
+    number: int
+    ask: Ask
+    workload: str
+    params: dict[str, Any]
+    engine: str
+    options: dict[str, Any]
+    instances: int
+    profile: LoadProfile
+    duration: int
+    limit: int
+    warmup: int | None
+    warmup_limit: int
+    queue_bound: int
+    seed: int
+
+    @property
+    def load(self) -> float:
+        """Events per second that this trial offers, on average."""
+        return self.profile.mean_rate
+
+    @property
+    def may_end_early(self) -> bool:
+        return self.ask.purpose in ("estimate", "probe")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a trial ended, and what was found when its outputs were checked."""
+
+    ending: Ending = "completed"
+    detail: str = ""
+    log_tail: tuple[str, ...] = ()
+    account: Account = Account()
+    disturbances: tuple[str, ...] = ()
+    """What went wrong on the driver's side; any entry makes the trial INVALID."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What happened in a trial: its seconds, its outcome, and what the engine said of itself."""
+
+    trial: Trial
+    seconds: Seconds
+    outcome: Outcome = Outcome()
+    facts: dict[str, Any] = field(default_factory=dict)
