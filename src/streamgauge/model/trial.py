@@ -16,12 +16,21 @@ Ending = Literal["completed", "decided", "queue-full", "crashed", "stalled", "dr
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What the search wants to know next: does the objective hold at ``value`` of this line?"""
+    """What the search wants to know next: does the objective hold at ``value`` of this dimension?
 
-    line: str
+    ``fixed`` are the other coordinates of the line that is searched, such as ``(("instances", 4.0),)``.
+    """
+
+    dimension: str
     value: float
     purpose: Purpose
+    fixed: tuple[tuple[str, float], ...] = ()
     repetition: int = 0
+
+    @property
+    def line(self) -> str:
+        """Name of the line that is searched: one finding each."""
+        return ", ".join(f"{name}={value:g}" for name, value in self.fixed)
 
 
 @dataclass(frozen=True, slots=True)
