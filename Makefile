@@ -1,0 +1,72 @@
+# streamgauge needs Python 3.11 or newer and make; everything else is set up here, once, in .venv.
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTEST ?= $(BIN)/pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench soak lock clean
+
+help: ## Say what can be made
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Set up everything and run the quickstart: an experiment in virtual time
+	@$(BIN)/streamgauge run quickstart
+
+test: $(READY) ## Set up everything and run the tests
+	@$(PYTEST)
+
+check: $(READY) ## Format, lint, types, import rules and the rules of the house
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+	@$(PYTEST) tests/house
+
+format: $(READY) ## Put the code into its form
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: $(READY) ## Print the numbers that the method promises: one file of benches/ after the other
+	@for bench in $$(ls benches/*.py | grep -v '/_'); do \
+	    echo "== $$bench"; $(BIN)/python $$bench || exit 1; \
+	done
+
+soak: $(READY) ## Run the slow suites: kill -9 a hundred times
+	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
+
+lock: ## Write constraints.txt anew, from the newest versions that pyproject.toml allows
+	@$(FIND_PYTHON); $(CHECK_VENV); \
+	trap 'rm -rf .venv-lock' EXIT; \
+	$$python -m venv --clear .venv-lock && \
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
+	{ head -n 1 constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable | grep '=='; } > .venv-lock/pins && \
+	mv .venv-lock/pins constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) versions"
+
+clean: ## Remove what was built here; runs/ stays, `streamgauge clean` is for those
+	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@find src tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# The environment is made once and brought up to date when what it is made from changes.
+$(READY): pyproject.toml constraints.txt
+	@$(FIND_PYTHON); $(CHECK_VENV); \
+	if $(BIN)/python -c '' 2>/dev/null; then echo "Bringing $(VENV) up to date ..." >&2; \
+	else echo "Setting up $(VENV) with $$($$python --version) ..." >&2; $$python -m venv --clear $(VENV) || exit 1; fi; \
+	$(INSTALL) -c constraints.txt hatchling && \
+	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev]' && \
+	touch $@
+
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+# The first Python that is new enough; a name may be there and not work (pyenv's shims), so each is tried.
+FIND_PYTHON = python=; for name in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; done; \
+	if [ -z "$$python" ]; then \
+	echo "streamgauge needs Python 3.11 or newer; python3 here is $$(python3 --version 2>&1 || echo missing)." >&2; \
+	echo "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv), or name yours: make PYTHON=/path/to/python3" >&2; \
+	exit 1; fi
+
+CHECK_VENV = if ! $$python -c 'import venv, ensurepip' 2>/dev/null; then \
+	echo "$$python has no venv or ensurepip, so no environment can be made with it." >&2; \
+	echo "Debian, Ubuntu: apt install $$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; \
+	exit 1; fi

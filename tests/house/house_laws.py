@@ -1,0 +1,197 @@
+"""The rules of the house. Each takes a module and returns its breaches as ``module:line: sentence``."""
+
+import ast
+from collections.abc import Callable
+
+from house_source import Module, calls, imports, mentions
+
+Law = Callable[[Module], list[str]]
+
+FLOORS = {
+    "cli": 6,
+    "dashboard": 5,
+    "report": 5,
+    "analyze": 5,
+    "run": 5,
+    "parse": 4,
+    "engines": 3,
+    "transport": 3,
+    "store": 3,
+    "workloads": 2,
+    "search": 2,
+    "judge": 2,
+    "stats": 1,
+    "model": 0,
+}
+SAME_FLOOR = {("engines", "transport"), ("dashboard", "report")}
+"""The only imports between two rooms of one floor."""
+
+NEVER = {
+    "report": {"run", "engines", "transport"},
+    "dashboard": {"run", "engines", "transport"},
+    "store": {"engines", "transport"},
+}
+
+PURE = {"model", "stats", "judge", "search", "workloads", "parse"}
+IMPURE_BY_NAME = {"streamgauge.parse.shipped"}
+"""Reads the experiments that ship in the wheel: the one file of a pure room that reads files."""
+
+OUTSIDE = {
+    *("time", "os", "io", "sys", "logging", "random", "secrets", "uuid", "threading", "multiprocessing", "subprocess"),
+    *("asyncio", "concurrent", "socket", "tempfile", "shutil", "signal", "glob", "platform", "psutil", "sched"),
+}
+FILE_CALLS = {
+    *("read_text", "write_text", "read_bytes", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "iterdir", "rglob"),
+    *("tofile", "fromfile", "memmap", "savez", "savetxt", "loadtxt", "read_table", "write_table"),
+}
+CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "concurrent", "signal", "sched", "asyncio"}
+MOMENTS = {"now", "today", "utcnow"}
+SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
+VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
+UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
+
+
+def _breach(module: Module, line: int, sentence: str) -> str:
+    return f"{module.name}:{line}: {sentence}"
+
+
+def _room_of(dotted: str) -> str:
+    parts = dotted.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "streamgauge" else ""
+
+
+def imports_go_down(module: Module) -> list[str]:
+    """A room imports only rooms below it, and never one that it is kept apart from."""
+    breaches, room = [], module.room
+    if room and room not in FLOORS:
+        return [_breach(module, 1, f"the room {room} has no floor: DESIGN and tests/house must name it")]
+    for line, name in imports(module):
+        other = _room_of(name)
+        if other not in FLOORS or other == room:
+            continue
+        if not room:
+            breaches.append(_breach(module, line, f"the package itself imports {other}"))
+        elif other in NEVER.get(room, set()):
+            breaches.append(_breach(module, line, f"{room} never imports {other}"))
+        elif FLOORS[other] >= FLOORS[room] and (room, other) not in SAME_FLOOR:
+            breaches.append(_breach(module, line, f"{room} imports {other}, which is not below it"))
+    return breaches
+
+
+def pure_rooms_are_pure(module: Module) -> list[str]:
+    """No clock, files, environment, logging, processes or unseeded randomness."""
+    if module.room not in PURE or module.name in IMPURE_BY_NAME:
+        return []
+    breaches = []
+    for line, name in imports(module):
+        top = name.split(".")[0]
+        if top in OUTSIDE or name.startswith(("importlib.resources", "numpy.random.mtrand")):
+            breaches.append(_breach(module, line, f"a pure room imports {name}"))
+        if top == "pathlib" and not name.startswith("pathlib.Pure"):
+            breaches.append(_breach(module, line, f"a pure room imports {name}; PurePath does not touch the disk"))
+    for node, name in calls(module):
+        last = name.rsplit(".", 1)[-1]
+        if name in ("open", "print", "input") or ("." in name and last in FILE_CALLS):
+            breaches.append(_breach(module, node.lineno, f"a pure room calls {name}"))
+        if name.startswith(("datetime.", "?.")) and last in MOMENTS:
+            breaches.append(_breach(module, node.lineno, f"a pure room asks for the time: {name}"))
+        if name in ("numpy.load", "numpy.save"):
+            breaches.append(_breach(module, node.lineno, f"a pure room calls {name}"))
+        if name.startswith("numpy.random.") and (last not in SEEDED or not (node.args or node.keywords)):
+            breaches.append(_breach(module, node.lineno, f"randomness without a seed: {name}"))
+    return breaches
+
+
+def only_the_command_line_talks(module: Module) -> list[str]:
+    """``cli`` alone prints, reads the environment and exits."""
+    if module.room == "cli":
+        return []
+    talk = {"os.environ", "os.getenv", "os.environb", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"}
+    leave = {"sys.exit", "os._exit", "exit", "quit", "SystemExit"}
+    breaches = []
+    for line, name in mentions(module):
+        if name in talk or name in leave:
+            breaches.append(_breach(module, line, f"{name} belongs to cli"))
+    for node, name in calls(module):
+        if name in ("print", "input", "rich.print", "rich.get_console", "breakpoint"):
+            breaches.append(_breach(module, node.lineno, f"{name}() belongs to cli"))
+        if name == "rich.console.Console" and not any(k.arg in ("file", "record") for k in node.keywords):
+            breaches.append(_breach(module, node.lineno, "a Console without a file prints; that belongs to cli"))
+    return breaches
+
+
+def only_run_owns_clock_and_processes(module: Module) -> list[str]:
+    """``run`` alone has the clock, threads and processes; others are handed what they need."""
+    if module.room == "run":
+        return []
+    breaches = []
+    for line, name in imports(module):
+        if name.split(".")[0] in CLOCK_AND_PROCESSES:
+            breaches.append(_breach(module, line, f"{name} belongs to run"))
+    for node, name in calls(module):
+        if name.startswith("datetime.") and name.rsplit(".", 1)[-1] in MOMENTS:
+            breaches.append(_breach(module, node.lineno, f"{name} belongs to run"))
+    return breaches
+
+
+def pyspark_stays_in_its_rooms(module: Module) -> list[str]:
+    """pyspark is imported only in ``analyze`` and ``engines/spark``."""
+    if module.room == "analyze" or module.name.startswith("streamgauge.engines.spark"):
+        return []
+    return [
+        _breach(module, line, "pyspark is for analyze and engines/spark")
+        for line, name in imports(module)
+        if name.split(".")[0] == "pyspark"
+    ]
+
+
+def nothing_unsafe(module: Module) -> list[str]:
+    """No pickle, eval, exec, unsafe YAML or shell."""
+    breaches = []
+    for line, name in imports(module):
+        if name.split(".")[0] in UNSAFE_MODULES:
+            breaches.append(_breach(module, line, f"{name.split('.')[0]} runs what it reads"))
+    for node, name in calls(module):
+        if name in UNSAFE_CALLS:
+            breaches.append(_breach(module, node.lineno, f"{name} runs what it is given"))
+        for keyword in node.keywords:
+            value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+            if keyword.arg in ("shell", "allow_pickle") and value is not False:
+                breaches.append(_breach(module, node.lineno, f"{keyword.arg}= is never used"))
+            if keyword.arg == "typ" and value == "unsafe":
+                breaches.append(_breach(module, node.lineno, "YAML is read safely or not at all"))
+    return breaches
+
+
+def catch_all_only_outermost(module: Module) -> list[str]:
+    """``except Exception`` stands in one place: where cli turns a bug into exit code 70."""
+    if module.name == "streamgauge.cli.main":
+        return []
+    wide = {"Exception", "BaseException"}
+    breaches = []
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        if any(kind is None or (isinstance(kind, ast.Name) and kind.id in wide) for kind in kinds):
+            breaches.append(_breach(module, node.lineno, "a catch-all hides what went wrong; name the exception"))
+    return breaches
+
+
+def names_say_what_they_do(module: Module) -> list[str]:
+    """No utils, helpers, common or manager."""
+    vague = VAGUE & {word for part in module.name.split(".") for word in part.split("_")}
+    return [_breach(module, 1, f"{word} says nothing of what is inside") for word in sorted(vague)]
+
+
+LAWS: tuple[Law, ...] = (
+    imports_go_down,
+    pure_rooms_are_pure,
+    only_the_command_line_talks,
+    only_run_owns_clock_and_processes,
+    pyspark_stays_in_its_rooms,
+    nothing_unsafe,
+    catch_all_only_outermost,
+    names_say_what_they_do,
+)
