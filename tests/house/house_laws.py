@@ -47,6 +47,7 @@ FILE_CALLS = {
 CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "concurrent", "signal", "sched", "asyncio"}
 MOMENTS = {"now", "today", "utcnow"}
 SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
+CATCH_ALL_BY_NAME = {"streamgauge.cli.main", "streamgauge.engines.registry"}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -165,8 +166,8 @@ def nothing_unsafe(module: Module) -> list[str]:
 
 
 def catch_all_only_outermost(module: Module) -> list[str]:
-    """``except Exception`` stands in one place: where cli turns a bug into exit code 70."""
-    if module.name == "streamgauge.cli.main":
+    """``except Exception`` stands where a bug becomes exit code 70, and around the import of foreign plug-ins."""
+    if module.name in CATCH_ALL_BY_NAME:
         return []
     wide = {"Exception", "BaseException"}
     breaches = []
@@ -174,6 +175,9 @@ def catch_all_only_outermost(module: Module) -> list[str]:
         if not isinstance(node, ast.ExceptHandler):
             continue
         kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        passes_on = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+        if passes_on:  # cleaning up and raising again hides nothing
+            continue
         if any(kind is None or (isinstance(kind, ast.Name) and kind.id in wide) for kind in kinds):
             breaches.append(_breach(module, node.lineno, "a catch-all hides what went wrong; name the exception"))
     return breaches

@@ -81,6 +81,7 @@ GOOD = [
     ("workloads.base", "import numpy as np\nx = np.random.default_rng(7)"),
     ("judge.decide", "from streamgauge.stats import trend\nfrom streamgauge.model.trial import Trial"),
     ("report.terminal", "from streamgauge.store import read\nfrom rich.console import Console\nc = Console(file=f)"),
+    ("store.durable", "try:\n    x = 1\nexcept BaseException:\n    x = 2\n    raise"),
     ("cli.main", "try:\n    x = 1\nexcept Exception:\n    pass"),
 ]
 
