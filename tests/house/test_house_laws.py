@@ -48,6 +48,7 @@ BAD = [
     (laws.only_run_owns_clock_and_processes, "store.write", "import time"),
     (laws.only_run_owns_clock_and_processes, "engines.spark.deploy", "from subprocess import Popen"),
     (laws.only_run_owns_clock_and_processes, "cli.run", "import threading"),
+    (laws.only_run_owns_clock_and_processes, "engines.spark.deploy", "import signal"),
     (laws.only_run_owns_clock_and_processes, "report.html", "import datetime\nx = datetime.datetime.now()"),
     (laws.pyspark_stays_in_its_rooms, "run.execute", "from pyspark.sql import SparkSession"),
     (laws.nothing_unsafe, "store.read", "import pickle"),
@@ -74,6 +75,7 @@ def test_a_breach_is_found(law: laws.Law, name: str, text: str) -> None:
 
 GOOD = [
     ("cli.run", "import os\nimport sys\nprint(os.environ)\nsys.exit(2)"),
+    ("cli.interrupt", "import signal"),
     ("run.execute", "import time\nimport threading\nfrom streamgauge.store import write"),
     ("parse.shipped", "from importlib.resources import files\nx = files('streamgauge').read_text()"),
     ("parse.read", "from streamgauge.engines.simulated import SimulatedOptions\nfrom pathlib import PurePath"),
