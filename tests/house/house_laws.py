@@ -44,6 +44,7 @@ FILE_CALLS = {
     *("read_text", "write_text", "read_bytes", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "iterdir", "rglob"),
     *("tofile", "fromfile", "memmap", "savez", "savetxt", "loadtxt", "read_table", "write_table"),
 }
+WRITING_CALLS = {"write_text", "write_bytes", "mkdir", "makedirs", "unlink", "rmdir", "rmtree", "touch", "write_table"}
 CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "concurrent", "signal", "sched", "asyncio"}
 MOMENTS = {"now", "today", "utcnow"}
 SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
@@ -139,6 +140,22 @@ def only_run_owns_clock_and_processes(module: Module) -> list[str]:
     return breaches
 
 
+def only_the_store_writes(module: Module) -> list[str]:
+    """``store`` alone writes into the results folder; ``cli`` may write where the user says (``init``, a bug's file)."""
+    if module.room in ("store", "cli"):
+        return []
+    breaches = []
+    for node, name in calls(module):
+        last = name.rsplit(".", 1)[-1]
+        modes = [a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
+        opens = last == "open" and any(
+            isinstance(m, str) and set(m) <= set("wxabt+") and set(m) & set("wxa+") for m in modes
+        )
+        if opens or ("." in name and last in WRITING_CALLS):
+            breaches.append(_breach(module, node.lineno, f"{name} writes; that belongs to store"))
+    return breaches
+
+
 def pyspark_stays_in_its_rooms(module: Module) -> list[str]:
     """pyspark is imported only in ``analyze`` and ``engines/spark``."""
     if module.room == "analyze" or module.name.startswith("streamgauge.engines.spark"):
@@ -197,6 +214,7 @@ LAWS: tuple[Law, ...] = (
     pure_rooms_are_pure,
     only_the_command_line_talks,
     only_run_owns_clock_and_processes,
+    only_the_store_writes,
     pyspark_stays_in_its_rooms,
     nothing_unsafe,
     catch_all_only_outermost,

@@ -50,6 +50,10 @@ BAD = [
     (laws.only_run_owns_clock_and_processes, "cli.run", "import threading"),
     (laws.only_run_owns_clock_and_processes, "engines.spark.deploy", "import signal"),
     (laws.only_run_owns_clock_and_processes, "report.html", "import datetime\nx = datetime.datetime.now()"),
+    (laws.only_the_store_writes, "report.html", "def save(path):\n    path.write_bytes(b'')"),
+    (laws.only_the_store_writes, "run.execute", "f = open('log', 'a')"),
+    (laws.only_the_store_writes, "run.execute", "def log(path):\n    return path.open(mode='xb')"),
+    (laws.only_the_store_writes, "engines.simulated", "import os\nos.makedirs('x')"),
     (laws.pyspark_stays_in_its_rooms, "run.execute", "from pyspark.sql import SparkSession"),
     (laws.nothing_unsafe, "store.read", "import pickle"),
     (laws.nothing_unsafe, "parse.read", "x = eval('1')"),
@@ -75,6 +79,7 @@ def test_a_breach_is_found(law: laws.Law, name: str, text: str) -> None:
 
 GOOD = [
     ("cli.run", "import os\nimport sys\nprint(os.environ)\nsys.exit(2)"),
+    ("run.environment", "def text(path):\n    return path.read_text()"),
     ("cli.interrupt", "import signal"),
     ("run.execute", "import time\nimport threading\nfrom streamgauge.store import write"),
     ("parse.shipped", "from importlib.resources import files\nx = files('streamgauge').read_text()"),
