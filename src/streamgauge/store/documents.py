@@ -1,0 +1,129 @@
+"""Values ↔ JSON documents that know their format and their own digest.
+
+A document is ``{"format": 1, "kind": "trial", "sha256": …, "content": …}``. The digest is taken over the
+content, so a flipped bit is an error and never a wrong number. The JSON is strict, for every other reader
+of it: what JSON cannot say (nan, inf) is written as ``{"$float": "nan"}`` and comes back as it was.
+"""
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Hashable, Mapping
+from datetime import datetime
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from pydantic import TypeAdapter, ValidationError
+
+from streamgauge.store.errors import StoreError, told
+from streamgauge.store.formats import FORMAT, reader
+
+T = TypeVar("T")
+_FLOAT = "$float"
+_ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+def plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
+    """A value of the model as what JSON knows: objects, lists, strings, numbers, null."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Enum):
+        value = value.value
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {_FLOAT: str(value)}
+    return _plain_whole(value)
+
+
+def _plain_whole(value: object) -> Any:  # noqa: ANN401
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {_key(key): plain(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(held) for held in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"a {type(value).__name__} has no place in a stored document: {value!r:.80}")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"the keys of a stored document are strings, not {key!r:.80}")
+    return str(key)
+
+
+def _revived(value: Any) -> Any:  # noqa: ANN401
+    if isinstance(value, list):
+        return [_revived(held) for held in value]
+    if isinstance(value, dict):
+        odd = value.get(_FLOAT) if len(value) == 1 else None
+        if isinstance(odd, str) and odd in _ODD:
+            return _ODD[odd]
+        return {key: _revived(held) for key, held in value.items()}
+    return value
+
+
+def _digest(content: Any) -> str:  # noqa: ANN401
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def encode(kind: str, value: object) -> bytes:
+    """The document of a value, ready to be written."""
+    content = plain(value)
+    document = {"format": FORMAT, "kind": kind, "sha256": _digest(content), "content": content}
+    return json.dumps(document, indent=1, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _parsed(path: Path, data: bytes) -> dict[str, Any]:
+    try:
+        document = json.loads(data.decode("utf-8"), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    if not isinstance(document, dict) or not {"format", "kind", "sha256", "content"} <= set(document):
+        raise StoreError(f"{path} is damaged: it is not a document of streamgauge")
+    return document
+
+
+def read_content(path: Path, kind: str) -> Any:  # noqa: ANN401
+    """The content of a document of any format that we know, in the shape of today's."""
+    with told("read", path):
+        data = path.read_bytes()
+    document = _parsed(path, data)
+    read = reader(document["format"], path)
+    if document["kind"] != kind:
+        raise StoreError(f"{path} is damaged: it should be a document of kind {kind!r}, not {document['kind']!r}")
+    try:
+        digest = _digest(document["content"])
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path} is damaged: {error}") from error
+    if document["sha256"] != digest:
+        raise StoreError(f"{path} is damaged: its content does not match its digest")
+    return read(kind, _revived(document["content"]))
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(cast(Any, kind))
+
+
+def read_value(path: Path, kind: str, into: type[T]) -> T:
+    """A document as the value that was written."""
+    content = read_content(path, kind)
+    try:
+        value: T = _adapter(cast(Hashable, into)).validate_python(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoreError(f"{path} cannot be understood: {where}: {first['msg']}") from error
+    return value

@@ -1,0 +1,102 @@
+"""Files that are there whole or not at all: temporary, fsync, rename, fsync of the folder."""
+
+import hashlib
+import os
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+
+from streamgauge.store.errors import told
+
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """Size and digest of a file, to know it again."""
+
+    bytes: int
+    sha256: str
+
+
+def mark(data: bytes) -> FileMark:
+    """The mark of bytes in memory."""
+    return FileMark(len(data), hashlib.sha256(data).hexdigest())
+
+
+def write_synced(path: Path, data: bytes) -> FileMark:
+    """Write a file of a folder that is not visible yet, and wait until it is on the disk."""
+    with told("write", path), path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    return mark(data)
+
+
+def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Put ``data`` at ``path`` so that a reader sees the old file or the new one, never a part.
+
+    A cache need not be durable: without fsync a power cut may lose it, and it is rebuilt.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    with told("write", path):
+        try:
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                if durable:
+                    os.fsync(file.fileno())
+            draft.replace(path)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync_folder(path.parent)
+
+
+def sync_folder(path: Path) -> None:
+    """Wait until the names in a folder are on the disk."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, each durable in the one above."""
+    if path.is_dir():
+        return
+    make_folder(path.parent)
+    path.mkdir(exist_ok=True)
+    sync_folder(path.parent)
+
+
+def sync_file(path: Path) -> FileMark:
+    """Wait until a file that somebody else wrote is on the disk, and mark it."""
+    digest, size = hashlib.sha256(), 0
+    with told("read", path), path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+        os.fsync(file.fileno())
+    return FileMark(size, digest.hexdigest())
+
+
+def files_below(path: Path) -> list[Path]:
+    """Every plain file in a folder and the folders below it, in order of name. Links are not followed."""
+    found = []
+    for folder, _, names in os.walk(path):
+        found += [Path(folder, name) for name in names]
+    return sorted(f for f in found if f.is_file() and not f.is_symlink())
+
+
+def size_below(path: Path) -> int:
+    """Bytes of every file in a folder; one that vanishes meanwhile counts nothing."""
+    total = 0
+    for file in files_below(path):
+        try:
+            total += file.lstat().st_size
+        except FileNotFoundError:
+            continue
+    return total

@@ -1,0 +1,159 @@
+"""Summaries of runs, with a cache that can be thrown away at any time."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from streamgauge.store import runs as files
+from streamgauge.store.documents import encode, read_value
+from streamgauge.store.durable import replace_file
+from streamgauge.store.errors import StoreError
+from streamgauge.store.runs import Run
+
+INDEX = "index.json"
+State = Literal["finished", "unfinished", "unreadable"]
+_STAMPED = (files.HEADER, files.TEXT, files.EXPERIMENT, files.ENVIRONMENT, files.FINDINGS, files.TRIALS)
+_TIME = re.compile(r"[0-9]{8}-[0-9]{6}")
+Stamp = tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run in one line of a list. ``reason`` says why an unreadable one is."""
+
+    id: str
+    path: Path
+    state: State
+    experiment: str = ""
+    created: datetime | None = None
+    engines: tuple[str, ...] = ()
+    trials: int = 0
+    ended: str = ""
+    exit_code: int | None = None
+    sentences: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A concluded run in the index, with what its files looked like when it was read."""
+
+    stamp: Stamp
+    experiment: str
+    created: datetime
+    engines: tuple[str, ...]
+    trials: int
+    ended: str
+    exit_code: int
+    sentences: tuple[str, ...]
+
+
+def _named_moment(name: str) -> datetime:
+    found = _TIME.match(name)
+    try:
+        return datetime.strptime(found[0] if found else "", "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return datetime.min.replace(tzinfo=UTC)
+
+
+def _stamp(path: Path) -> Stamp:
+    """Inode, size and time of change of everything that a summary is made of."""
+    marks = []
+    for name in _STAMPED:
+        try:
+            seen = (path / name).stat()
+            marks.append((seen.st_ino, seen.st_size, seen.st_mtime_ns))
+        except OSError:
+            marks.append((0, 0, 0))
+    return tuple(marks)
+
+
+def _summary(path: Path) -> RunSummary:
+    """Read a run as far as a list needs it."""
+    try:
+        run = Run.open(path)
+        ending = run.ending()
+        trials = run.trial_count()
+    except StoreError as error:
+        return RunSummary(path.name, path, "unreadable", reason=str(error))
+    engines = tuple(choice.label for choice in run.experiment.engines)
+    begun = RunSummary(path.name, path, "unfinished", run.experiment.name, run.created, engines, trials)
+    if ending is None:
+        return begun
+    return RunSummary(
+        begun.id,
+        path,
+        "finished",
+        begun.experiment,
+        begun.created,
+        engines,
+        trials,
+        ending.ended,
+        ending.exit_code,
+        tuple(finding.sentence for finding in ending.findings),
+    )
+
+
+class Index:
+    """``index.json``. Only concluded runs are in it: the others still change, and are read each time."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._path = root / INDEX
+
+    def discard(self) -> None:
+        """Forget everything."""
+        self._path.unlink(missing_ok=True)
+
+    def summaries(self, folders: list[Path]) -> list[RunSummary]:
+        """A summary of each folder, newest last."""
+        known = self._read()
+        lines: dict[str, _Line] = {}
+        found: list[tuple[tuple[datetime, int, str], RunSummary]] = []
+        for path in folders:
+            stamp = _stamp(path)
+            line = known.get(path.name)
+            if line is not None and line.stamp == stamp:
+                summary = _from_line(path, line)
+            else:
+                summary = _summary(path)
+                line = _to_line(stamp, summary)
+            if line is not None:
+                lines[path.name] = line
+            found.append((_order(summary, stamp), summary))
+        if lines != known:
+            self._write(lines)
+        return [summary for _, summary in sorted(found, key=lambda pair: pair[0])]
+
+    def _read(self) -> dict[str, _Line]:
+        try:
+            return read_value(self._path, "index", dict[str, _Line])
+        except StoreError:
+            return {}  # missing, damaged or of another version: it is made anew
+
+    def _write(self, lines: dict[str, _Line]) -> None:
+        try:
+            replace_file(self._path, encode("index", lines), durable=False)
+        except StoreError:
+            return  # a results folder that we may only read has no index, and needs none
+
+
+def _order(summary: RunSummary, stamp: Stamp) -> tuple[datetime, int, str]:
+    if summary.created is None:
+        return _named_moment(summary.id), 0, summary.id
+    return summary.created, stamp[0][2], summary.id
+
+
+def _to_line(stamp: Stamp, s: RunSummary) -> _Line | None:
+    if s.created is None or s.exit_code is None:
+        return None
+    return _Line(stamp, s.experiment, s.created, s.engines, s.trials, s.ended, s.exit_code, s.sentences)
+
+
+def _from_line(path: Path, n: _Line) -> RunSummary:
+    created = n.created.astimezone(UTC)
+    return RunSummary(
+        path.name, path, "finished", n.experiment, created, n.engines, n.trials, n.ended, n.exit_code, n.sentences
+    )

@@ -1,0 +1,187 @@
+"""One run in the results folder: its question, its machine, its trials, its answer."""
+
+import fcntl
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import Finding, Told
+from streamgauge.model.trial import Recording, Trial
+from streamgauge.store.documents import encode, read_value
+from streamgauge.store.durable import FileMark, mark, replace_file, size_below
+from streamgauge.store.errors import RunLocked, StoreError, told
+from streamgauge.store.trials import (
+    GrowingTrial,
+    PartialTrial,
+    StoredTrial,
+    look_into,
+    read_recording,
+    read_trial,
+    start_trial,
+)
+
+HEADER = "run.json"
+TEXT = "experiment.yaml"
+EXPERIMENT = "experiment.json"
+ENVIRONMENT = "environment.json"
+FINDINGS = "findings.json"
+TRIALS = "trials"
+LOCK = "lock"
+
+_WHOLE = re.compile(r"[0-9]{3,}")
+_PARTIAL = re.compile(r"[0-9]{3,}\.partial(\.[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a run says of itself."""
+
+    id: str
+    experiment: str
+    created: datetime
+    command: tuple[str, ...]
+    streamgauge: str
+    text: FileMark
+    """Of experiment.yaml, which is kept as the user wrote it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusion:
+    """How a run ended: its findings, the reason it ended, the exit code, the time spent in nanoseconds."""
+
+    findings: tuple[Finding, ...]
+    ended: str
+    exit_code: int
+    spent_ns: int
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """All trials of one experiment. The folder's name is the id: rename the folder and the run is renamed."""
+
+    path: Path
+    experiment: Experiment
+    environment: dict[str, Any]
+    created: datetime
+    command: tuple[str, ...] = ()
+    streamgauge: str = ""
+    text: str = field(default="", repr=False)
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @classmethod
+    def open(cls, path: Path) -> "Run":
+        """Read a run of any format that we know."""
+        header = read_value(path / HEADER, "run", Header)
+        experiment = read_value(path / EXPERIMENT, "experiment", Experiment)
+        environment: dict[str, Any] = read_value(path / ENVIRONMENT, "environment", dict)
+        with told("read", path / TEXT):
+            text = (path / TEXT).read_bytes()
+        if mark(text) != header.text:
+            raise StoreError(f"{path / TEXT} is not the file that was run; put the original back or run it anew")
+        created = header.created.astimezone(UTC)
+        return cls(path, experiment, environment, created, header.command, header.streamgauge, text.decode("utf-8"))
+
+    def begin(self, trial: Trial) -> PartialTrial:
+        """Make the folder of a trial that starts now; what a crash left of it is moved aside."""
+        return start_trial(self.path / TRIALS, trial)
+
+    def trials(self) -> list[StoredTrial]:
+        """The whole trials, in order."""
+        return [read_trial(path) for path in self._folders(_WHOLE)]
+
+    def trial_count(self) -> int:
+        """How many trials are whole, without reading them."""
+        return len(self._folders(_WHOLE))
+
+    def trial(self, number: int) -> StoredTrial:
+        """One whole trial."""
+        return read_trial(self._whole(number))
+
+    def recording(self, number: int) -> Recording:
+        """One whole trial with its seconds."""
+        return read_recording(self._whole(number))
+
+    def partials(self) -> list[Path]:
+        """Folders of trials that are not whole: the one that grows, and what crashes have left."""
+        return self._folders(_PARTIAL)
+
+    def growing(self) -> GrowingTrial | None:
+        """The trial that grows now, as far as it is there; None between two trials."""
+        now = [path for path in self.partials() if path.name.endswith(".partial")]
+        return look_into(now[-1]) if now else None
+
+    def discard_partials(self) -> int:
+        """Remove what crashes have left, logs and all. Bytes freed. Call it with the lock held."""
+        freed = 0
+        for path in self.partials():
+            freed += size_below(path)
+            with told("remove", path):
+                shutil.rmtree(path)
+        return freed
+
+    def past(self, engine: str | None = None) -> list[Told]:
+        """What the search was told so far, of one engine's label or of all of them."""
+        whole = self.trials()
+        return [Told(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
+
+    def conclude(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
+        """Write the answer. A run that is resumed writes it again, in one step."""
+        conclusion = Conclusion(tuple(findings), ended, exit_code, spent_ns)
+        replace_file(self.path / FINDINGS, encode("findings", conclusion))
+
+    def ending(self) -> Conclusion | None:
+        """How the run ended; None if it has not, or was killed before it could say."""
+        with told("read", self.path / FINDINGS):
+            if not (self.path / FINDINGS).exists():
+                return None
+        return read_value(self.path / FINDINGS, "findings", Conclusion)
+
+    def findings(self) -> list[Finding] | None:
+        """The answer, one finding per line of the search; None if there is none yet."""
+        ending = self.ending()
+        return None if ending is None else list(ending.findings)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the run, so that no other process writes it. It ends with the process, however that dies."""
+        path = self.path / LOCK
+        with told("lock", path):
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+                raise RunLocked(f"run {self.id} is being written by another process (pid {holder})") from error
+            os.truncate(handle, 0)
+            os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+            yield
+        finally:
+            os.close(handle)
+
+    def _whole(self, number: int) -> Path:
+        path = self.path / TRIALS / f"{number:03d}"
+        if not path.is_dir():
+            raise StoreError(f"run {self.id} has no whole trial {number}")
+        return path
+
+    def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
+        with told("read", self.path / TRIALS):
+            found = [path for path in (self.path / TRIALS).iterdir() if pattern.fullmatch(path.name)]
+        return sorted(found, key=lambda path: _by_number(path.name))
+
+
+def _by_number(name: str) -> tuple[int, int]:
+    """001.partial.2, then 001.partial: what is newer comes later."""
+    number, _, rest = name.partition(".partial")
+    return int(number), int(rest[1:]) if rest else 1 << 62
