@@ -1,0 +1,230 @@
+"""Answer: what is known of a line, said as a Finding."""
+
+from dataclasses import dataclass, replace
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import End, Finding, Status, Told
+from streamgauge.model.trial import Ask
+from streamgauge.search.known import Known, Point
+from streamgauge.search.line import Line, format_value
+from streamgauge.search.notes import notes, short_ends
+from streamgauge.search.step import Bracket
+
+Ends = tuple[Point | None, Point | None]
+"""What holds and what fails."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A line to be answered: of which experiment, and how far it came."""
+
+    experiment: Experiment
+    engine: str
+    known: Known
+    next: Ask | Bracket
+    stop: Told | None
+    """The trial of this line after which the search could not go on."""
+    ended: str
+    """Why the run ends before this line is done, if it does."""
+
+    @property
+    def line(self) -> Line:
+        return self.known.line
+
+
+def findings(case: Case) -> list[Finding]:
+    """The answer of one line; where nothing is searched, one for each value."""
+    if case.experiment.what == "nothing":
+        return [_measured(case, value) for value in sorted(case.line.values)]
+    if case.stop:
+        return [_stopped(case, case.stop)]
+    if isinstance(case.next, Ask):
+        return [_unfinished(case)]
+    return [_finished(case, case.next)]
+
+
+def stop_reason(stop: Told) -> str:
+    """Why the other lines were not searched."""
+    return f"the search stopped after trial {stop.trial}, which was {stop.verdict.kind}"
+
+
+def _finished(case: Case, bracket: Bracket) -> Finding:
+    known = case.known
+    holds = _end(known, bracket.holds, True) or (bracket.holds is not None and known.holds) or None
+    fails = _end(known, bracket.fails, False) or (bracket.fails is not None and known.fails) or None
+    status = _status(case.line, holds, fails)
+    sentence = _demand(case, status, holds, fails) if case.line.dimension == "instances" else None
+    sentence = sentence or _subject(case) + _extreme(case, status, holds, fails)
+    if status == "none-holds" and fails and fails.crashed and _lowest(case):
+        status = "failed"
+        reasons = [r for t in fails.deciding for r in t.verdict.reasons]
+        sentence = f"the system under test fails at {_easiest(case)} already: {_first(reasons)}"
+    extra = (bracket.reason,) if bracket.reason else ()
+    return _make(case, status, (holds, fails), sentence, (*extra, *notes(known)))
+
+
+def _stopped(case: Case, stop: Told) -> Finding:
+    at, reason = case.line.text(stop.ask.value), _first(stop.verdict.reasons)
+    if stop.verdict.stops_run:
+        status: Status = "failed"
+        sentence = f"{_subject(case)}stopped at {at} (trial {stop.trial}): {reason}"
+    else:
+        status = "invalid"
+        tries = case.experiment.trial.invalid_retries + 1
+        times = f"{tries} times in a row" if tries > 1 else "once"
+        sentence = f"{_subject(case)}could not be measured: INVALID {times} at {at} (trial {stop.trial}): {reason}"
+    rest = tuple(r for r in stop.verdict.reasons if r != reason)
+    known = case.known
+    return _make(case, status, (known.holds, known.fails), sentence, (*rest, *notes(known), *short_ends(known)))
+
+
+def _unfinished(case: Case) -> Finding:
+    known, line = case.known, case.line
+    why = case.ended or "the search is not done"
+    parts = []
+    if known.holds:
+        parts.append(f"holds {line.text(known.holds.value)} so far")
+    if known.fails:
+        parts.append(f"fails at {line.text(known.fails.value)}")
+    sofar = " and ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
+    said = (*notes(known), *short_ends(known))
+    return _make(case, "unfinished", (known.holds, known.fails), f"{_subject(case)}{sofar}: {why}", said)
+
+
+def _measured(case: Case, value: float) -> Finding:
+    known, line = case.known, case.line
+    point = known.at(value)
+    holds = point if point and point.state is True else None
+    fails = point if point and point.state is False else None
+    text = f"{_subject(case)}{line.text(value)}"
+    status: Status = "measured"
+    if case.stop and case.stop.ask.value == value:
+        status = "failed" if case.stop.verdict.stops_run else "invalid"
+        sentence = f"{text}: {_first(case.stop.verdict.reasons)}"
+    elif point is None or not point.firm:
+        status, sentence = "unfinished", f"{text} not measured: {case.ended or 'the run is not done'}"
+    else:
+        meaning = {True: "the objective holds", False: "the objective is missed", None: "could not be decided"}
+        sentence = f"measured at {text}: {meaning[point.state]}"
+    name = f"{_name(line)}, " if line.fixed else ""
+    here = tuple(n for n in notes(known) if n.startswith(line.text(value)))
+    made = _make(case, status, (holds, fails), sentence, here)
+    return replace(made, line=f"{name}{line.dimension}={value:g}", trials=len(point.answers) if point else 0)
+
+
+def _make(case: Case, status: Status, ends: Ends, sentence: str, said: tuple[str, ...]) -> Finding:
+    line, (holds, fails) = case.line, ends
+    return Finding(
+        line=_name(line),
+        engine=case.engine,
+        dimension=line.dimension,
+        unit=line.unit,
+        status=status,
+        holds=End(holds.value, holds.proof) if holds else None,
+        fails=End(fails.value, fails.proof) if fails else None,
+        sentence=sentence,
+        notes=said,
+        trials=case.known.trials,
+    )
+
+
+def _end(known: Known, value: float | None, wanted: bool) -> Point | None:
+    """The end that the strategy names, if the trials say the same."""
+    point = None if value is None else known.at(value)
+    return point if point and point.state is wanted else None
+
+
+def _status(line: Line, holds: Point | None, fails: Point | None) -> Status:
+    if holds and fails:
+        close = line.narrow(holds.value, fails.value) if line.continuous else _adjacent(line, holds, fails)
+        return "bracketed" if close else "wide"
+    if holds and holds.value == line.hard:
+        return "all-hold"
+    return "none-holds" if fails and fails.value == line.easy else "wide"
+
+
+def _adjacent(line: Line, holds: Point, fails: Point) -> bool:
+    return line.values.index(fails.value) - line.values.index(holds.value) == 1
+
+
+def _extreme(case: Case, status: Status, holds: Point | None, fails: Point | None) -> str:
+    line = case.line
+    if holds and fails:
+        apart = f"{line.gap(holds.value, fails.value) * 100:.1f}% apart"
+        return f"holds {line.text(holds.value)} and fails at {line.text(fails.value)} ({apart})"
+    if holds and status == "all-hold":
+        return f"holds {_up_to(line)} {line.text(line.hard)}, the end of the range; {_move(case, hard=True)}"
+    if fails and status == "none-holds":
+        return f"fails at {line.text(line.easy)} already, the easy end of the range; {_move(case, hard=False)}"
+    if holds:
+        return f"holds {line.text(holds.value)}; nothing harder could be decided"
+    if fails:
+        return f"fails at {line.text(fails.value)}; nothing easier could be decided"
+    return "could not be decided at any value"
+
+
+def _demand(case: Case, status: Status, holds: Point | None, fails: Point | None) -> str | None:
+    load = f"load {format_value(case.line.fixed[0][1], 'rate')}" if case.line.fixed else "the load"
+    if holds and fails:
+        failing = f"{case.line.text(fails.value)} fail{'s' if fails.value == 1 else ''}"
+        if status == "bracketed":
+            return f"{load} needs {_instances(holds.value)} ({failing})"
+        return f"{load} needs at most {_instances(holds.value)} ({failing}, between them nothing could be decided)"
+    if holds and status == "all-hold":
+        if case.line.hard <= 1:
+            return f"{load} needs {_instances(holds.value)}, the fewest there can be"
+        return f"{load} holds with {_instances(holds.value)}, the end of the range; {_move(case, hard=True)}"
+    if fails and status == "none-holds":
+        most = _instances(case.line.easy)
+        return f"{load} does not hold with {most} either, the end of the range; {_move(case, hard=False)}"
+    return None
+
+
+def _move(case: Case, hard: bool) -> str:
+    """Which end of the range the user should move."""
+    line = case.line
+    span = case.experiment.instances if line.dimension == "instances" else case.experiment.span
+    up = line.upwards == hard
+    if span.between is not None:
+        return f"{'raise' if up else 'lower'} {line.dimension}.between[{1 if up else 0}]"
+    return f"add a {'higher' if up else 'lower'} value to {line.dimension}"
+
+
+def _subject(case: Case) -> str:
+    """What the sentence is about, where the line alone does not say it."""
+    fixed = dict(case.line.fixed)
+    if case.line.dimension not in ("load", "instances"):
+        return f"{case.line.dimension} "
+    if "instances" in fixed:
+        return f"with {_instances(fixed['instances'])}: "
+    return f"load {format_value(fixed['load'], 'rate')}: " if "load" in fixed else ""
+
+
+def _lowest(case: Case) -> bool:
+    """A crash at a high load is an overload; at the lowest load the system under test is broken."""
+    if case.line.dimension != "instances" or not case.line.fixed:
+        return True
+    span = case.experiment.span
+    return case.line.fixed[0][1] <= min(span.between or span.values)
+
+
+def _easiest(case: Case) -> str:
+    if case.line.dimension == "instances":
+        return f"the lowest load with {_instances(case.line.easy)}"
+    return f"{_subject(case)}{case.line.text(case.line.easy)}, the easiest value,"
+
+
+def _up_to(line: Line) -> str:
+    return "up to" if line.upwards else "down to"
+
+
+def _instances(count: float) -> str:
+    return f"{count:g} instance{'' if count == 1 else 's'}"
+
+
+def _name(line: Line) -> str:
+    return Ask(line.dimension, line.easy, "probe", line.fixed).line
+
+
+def _first(reasons: tuple[str, ...] | list[str]) -> str:
+    return reasons[0] if reasons else "no reason was given"

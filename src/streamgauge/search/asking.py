@@ -1,0 +1,145 @@
+"""Search: asked for the next trial, told the verdict. It runs nothing and knows only the past it is shown."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import Finding, Told
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.model.trial import Ask, Purpose
+from streamgauge.search import answer, forecast, questions, strategies
+from streamgauge.search.known import EXTRA, Known, learn
+from streamgauge.search.line import Line, Taken, format_value
+from streamgauge.search.step import Bracket, Step, Try
+
+_LONGEST_SPAN = 60  # values that a continuous line may ask for before it is told to stop
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where one line stands: what is known of it, and what comes next, a trial or its bracket."""
+
+    known: Known
+    next: Ask | Bracket
+
+
+@dataclass(frozen=True)
+class Search:
+    """The search of one experiment on one engine: a pure function of the past, so it replays and resumes."""
+
+    experiment: Experiment
+    engine: str
+
+    @cached_property
+    def lines(self) -> tuple[Line, ...]:
+        return questions.lines(self.experiment)
+
+    def next(self, past: Sequence[Told]) -> Ask | None:
+        """The next trial; None when everything is found, or nothing more can be."""
+        if self._stopped(past):
+            return None
+        return next((p.next for p in self._places(past) if isinstance(p.next, Ask)), None)
+
+    def findings(self, past: Sequence[Told], ended: str = "") -> tuple[Finding, ...]:
+        """The answers so far. ``ended`` says why the run stops before the search is done."""
+        stop = self._stopped(past)
+        found: list[Finding] = []
+        for place in self._places(past):
+            here = stop if stop and _belongs(stop, place.known.line) else None
+            elsewhere = answer.stop_reason(stop) if stop else ended
+            case = answer.Case(self.experiment, self.engine, place.known, place.next, here, elsewhere)
+            found += answer.findings(case)
+        return tuple(found)
+
+    def forecast(self) -> forecast.Forecast:
+        """How many trials this will take, when nothing goes wrong."""
+        return forecast.forecast(self.lines, self.next)
+
+    def _stopped(self, past: Sequence[Told]) -> Told | None:
+        """The trial after which no search can go on: falsified output, or INVALID too often in a row."""
+        for told in past:
+            if told.verdict.stops_run:
+                return told
+        tail = past[-1 - self.experiment.trial.invalid_retries :]
+        often = len(tail) > self.experiment.trial.invalid_retries
+        return tail[-1] if often and all(t.verdict.kind is VerdictKind.INVALID for t in tail) else None
+
+    def _places(self, past: Sequence[Told]) -> Iterator[Place]:
+        """Where every line stands. One after the other, as the demand of a load helps the next."""
+        trials: dict[tuple[str, tuple[tuple[str, float], ...]], list[Told]] = {}
+        for told in past:
+            trials.setdefault((told.ask.dimension, told.ask.fixed), []).append(told)
+        place: Place | None = None
+        for plain in self.lines:
+            line = self._restricted(plain, place) if place else plain
+            place = self._place(line, trials.get((line.dimension, line.fixed), []))
+            yield place
+
+    def _restricted(self, line: Line, before: Place) -> Line:
+        """Lower-bound restriction (Theodolite): what fails at a load fails at every higher one."""
+        fails = before.known.fails
+        restricts = self.experiment.what == "demand" and self.experiment.search.lower_bound
+        if not restricts or fails is None or isinstance(before.next, Ask):
+            return line
+        where = format_value(before.known.line.fixed[0][1], "rate")
+        if fails.taken and before.known.line.taken:
+            return replace(line, taken=before.known.line.taken)
+        return replace(line, taken=Taken(fails.value, fails.proof, where))
+
+    def _place(self, line: Line, trials: list[Told]) -> Place:
+        known = learn(line, trials, self.experiment.trial.repetitions)
+        return Place(known, self._again(known, trials) or self._onward(line, known))
+
+    def _again(self, known: Known, trials: list[Told]) -> Ask | None:
+        """An INVALID trial is repeated as it was, and a value is asked as often as there are repetitions."""
+        if not trials:
+            return None
+        last = trials[-1].ask
+        if trials[-1].verdict.kind is VerdictKind.INVALID:
+            return last
+        if last.purpose == "estimate":
+            return None
+        ask = self._ask(known, last.value, last.purpose)
+        return ask if ask.repetition < known.repetitions else None
+
+    def _onward(self, line: Line, known: Known) -> Ask | Bracket:
+        """The strategy's next step; when it has its bracket, both ends are confirmed at full length."""
+        step = self._step(line, known)
+        if isinstance(step, Try):
+            return self._bounded(known, step)
+        for end in (step.holds, step.fails):
+            if end is not None and not known.firm(end):
+                return self._bounded(known, Try(end, "confirm"))
+        return step
+
+    def _step(self, line: Line, known: Known) -> Step:
+        if self.experiment.what == "nothing":
+            return strategies.measure(line, known)
+        return strategies.next_step(self.experiment.search.strategy, line, known)
+
+    def _bounded(self, known: Known, step: Try) -> Ask | Bracket:
+        """The trial that a step wants, unless the line has had more than any sound search needs."""
+        purpose = step.purpose
+        if purpose == "probe" and not self.experiment.trial.early:
+            purpose = "confirm"
+        ask = self._ask(known, step.value, purpose)
+        most = known.repetitions + EXTRA
+        values = len(known.line.values) or _LONGEST_SPAN
+        if ask.repetition < most and len(known.answers) < 2 * most * values:
+            return ask
+        return known.bracket(f"the verdicts still contradict each other after {len(known.answers)} trials")
+
+    def _ask(self, known: Known, value: float, purpose: Purpose) -> Ask:
+        point = known.at(value)
+        done = sum(t.ask.purpose == purpose for t in point.answers) if point else 0
+        return Ask(known.line.dimension, value, purpose, known.line.fixed, done)
+
+
+def build(experiment: Experiment, engine: str) -> Search:
+    """The search of this experiment on the engine with this label."""
+    return Search(experiment, engine)
+
+
+def _belongs(told: Told, line: Line) -> bool:
+    return (told.ask.dimension, told.ask.fixed) == (line.dimension, line.fixed)

@@ -1,0 +1,71 @@
+"""Forecast: how many trials a search takes, by playing it against answers without noise."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
+from streamgauge.model.trial import Ask
+from streamgauge.search.line import Line
+
+_PLACES = 13  # boundaries that are tried, from "none holds" to "all hold"
+_MOST_ASKS = 2_000
+_ERROR = 0.01  # standard error of the imagined estimates
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Number of trials, and of full-length ones among them. Repeats of INVALID trials come on top."""
+
+    least: int
+    likely: int
+    most: int
+    full_least: int
+    full_likely: int
+    full_most: int
+
+
+def forecast(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None]) -> Forecast:
+    """Play the search with the boundary at several places of every line, and count."""
+    counts = sorted(_play(lines, ask, place / (_PLACES - 1)) for place in range(_PLACES))
+    full = sorted(f for _, f in counts)
+    middle = len(counts) // 2
+    return Forecast(counts[0][0], counts[middle][0], counts[-1][0], full[0], full[middle], full[-1])
+
+
+def _play(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None], share: float) -> tuple[int, int]:
+    boundaries = {(line.dimension, line.fixed): (line, _boundary(line, share)) for line in lines}
+    past: list[Told] = []
+    while len(past) < _MOST_ASKS and (question := ask(past)) is not None:
+        line, boundary = boundaries[question.dimension, question.fixed]
+        past.append(Told(question, _imagine(line, boundary, question.value), len(past) + 1))
+    return len(past), sum(t.ask.purpose in ("confirm", "measure") for t in past)
+
+
+def _boundary(line: Line, share: float) -> float:
+    """The hardest value that holds when this share of the line does."""
+    if line.values:
+        count = round(share * len(line.values))
+        if 0 < count < len(line.values):
+            return _between(line.values[count - 1], line.values[count])
+        return line.hard if count else _beyond(line)
+    low = min(line.easy, line.hard)
+    if low > 0:
+        return _beyond(line) if share == 0 else line.easy * (line.hard / line.easy) ** share
+    return _beyond(line) if share == 0 else line.easy + (line.hard - line.easy) * share
+
+
+def _between(easier: float, harder: float) -> float:
+    return math.sqrt(easier * harder) if min(easier, harder) > 0 else (easier + harder) / 2
+
+
+def _beyond(line: Line) -> float:
+    """A value easier than the easiest."""
+    return line.easy * (0.9 if line.upwards else 1.1) - (0 if line.easy else 1)
+
+
+def _imagine(line: Line, boundary: float, value: float) -> Verdict:
+    holds = not line.harder(value, boundary)
+    estimate = None if holds or line.dimension != "load" else Estimate(boundary, _ERROR * abs(boundary))
+    return Verdict(VerdictKind.SUSTAINED if holds else VerdictKind.OVERLOADED, (), estimate=estimate)

@@ -1,0 +1,175 @@
+"""Known: what the past says about one line, value by value."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import Estimate, VerdictKind
+from streamgauge.search.line import Line
+from streamgauge.search.step import Bracket
+
+EXTRA = 2
+"""Full-length trials of one value beyond its repetitions, at most."""
+
+_FIRM = ("confirm", "measure")
+
+
+@dataclass(frozen=True)
+class Point:
+    """What is known of one value."""
+
+    value: float
+    state: bool | None
+    """It holds, it fails, or (None) its trials could not decide."""
+    firm: bool
+    """Full-length trials say so, all repetitions of them."""
+    answers: tuple[Told, ...] = ()
+    proof: tuple[int, ...] = ()
+    """Numbers of the trials that say so."""
+    taken: bool = False
+    """Not tried here: it failed at an easier place (lower-bound restriction)."""
+
+    @property
+    def full(self) -> tuple[Told, ...]:
+        """The full-length trials."""
+        return tuple(t for t in self.answers if t.ask.purpose in _FIRM)
+
+    @property
+    def short(self) -> tuple[Told, ...]:
+        """Probes and estimates."""
+        return tuple(t for t in self.answers if t.ask.purpose not in _FIRM)
+
+    @property
+    def deciding(self) -> tuple[Told, ...]:
+        """A full-length trial overrides short ones."""
+        return self.full or self.short
+
+    @property
+    def contradictory(self) -> bool:
+        """Full-length trials went on contradicting each other."""
+        return self.state is None and len({t.verdict.holds for t in self.full} - {None}) > 1
+
+    @property
+    def crashed(self) -> bool:
+        """The system under test itself failed here."""
+        return self.state is False and any(t.verdict.kind is VerdictKind.FAILED for t in self.deciding)
+
+
+@dataclass(frozen=True)
+class Known:
+    """Everything the past says about a line. ``points`` go from easy to hard."""
+
+    line: Line
+    points: tuple[Point, ...]
+    answers: tuple[Told, ...]
+    """The trials of this line in order, without the INVALID ones."""
+    repetitions: int = 1
+    trials: int = 0
+    """How many trials this line took, INVALID ones too."""
+
+    @cached_property
+    def _by_value(self) -> dict[float, Point]:
+        return {p.value: p for p in self.points}
+
+    def at(self, value: float) -> Point | None:
+        """What is known of a value; None if it was never asked for."""
+        return self._by_value.get(value)
+
+    def state(self, value: float) -> bool | None:
+        """Does it hold? None: not asked, or undecided."""
+        point = self.at(value)
+        return point.state if point else None
+
+    def firm(self, value: float) -> bool:
+        """Did full-length trials say so?"""
+        point = self.at(value)
+        return point is not None and point.firm
+
+    @cached_property
+    def fails(self) -> Point | None:
+        """The easiest value that fails."""
+        return next((p for p in self.points if p.state is False), None)
+
+    @cached_property
+    def holds(self) -> Point | None:
+        """The hardest value that holds below the easiest failure: careful where the truth is not monotone."""
+        below = (p for p in self.points if self.fails is None or self.line.harder(self.fails.value, p.value))
+        return max((p for p in below if p.state), key=lambda p: self.line.order(p.value), default=None)
+
+    def bracket(self, reason: str = "") -> Bracket:
+        """Both ends as they are known now."""
+        return Bracket(self.holds.value if self.holds else None, self.fails.value if self.fails else None, reason)
+
+    @cached_property
+    def undecided(self) -> tuple[Point, ...]:
+        """Values between the two ends whose trials could not decide."""
+        return tuple(p for p in self.points if p.state is None and self._inside(p.value))
+
+    @cached_property
+    def beyond(self) -> tuple[Point, ...]:
+        """Values that hold although an easier one fails: the truth is not monotone."""
+        fails = self.fails
+        return tuple(p for p in self.points if fails and p.state and self.line.harder(p.value, fails.value))
+
+    @cached_property
+    def estimates(self) -> tuple[Estimate, ...]:
+        """Where each trial saw the boundary of the load, in order."""
+        return tuple(t.verdict.estimate for t in self.answers if t.verdict.estimate is not None)
+
+    @cached_property
+    def pooled(self) -> Estimate | None:
+        """All estimates in one, weighted by the inverse of their variance."""
+        usable = [e for e in self.estimates if math.isfinite(e.boundary) and e.boundary > 0]
+        if not usable:
+            return None
+        # An error of zero would silence all others; nothing is known better than a ten-thousandth.
+        weights = [1 / max(e.error, 1e-4 * e.boundary) ** 2 for e in usable]
+        total = sum(weights)
+        mean = sum(w * e.boundary for w, e in zip(weights, usable, strict=True)) / total
+        return Estimate(mean, total**-0.5)
+
+    def _inside(self, value: float) -> bool:
+        harder = self.line.harder
+        above = self.holds is None or harder(value, self.holds.value)
+        return above and (self.fails is None or harder(self.fails.value, value))
+
+
+def learn(line: Line, past: Iterable[Told], repetitions: int = 1) -> Known:
+    """What the past says about this line. ``past`` has only trials of this line."""
+    trials = tuple(past)
+    answers = tuple(t for t in trials if t.verdict.kind is not VerdictKind.INVALID)
+    groups: dict[float, list[Told]] = {}
+    for told in answers:
+        groups.setdefault(told.ask.value, []).append(told)
+    points = [_point(value, tuple(group), repetitions) for value, group in groups.items()]
+    points += [p for p in _taken(line) if p.value not in groups]
+    return Known(line, tuple(sorted(points, key=lambda p: line.order(p.value))), answers, repetitions, len(trials))
+
+
+def _point(value: float, answers: tuple[Told, ...], repetitions: int) -> Point:
+    full = tuple(t for t in answers if t.ask.purpose in _FIRM)
+    deciding = full or answers
+    state = _majority(deciding)
+    if len(full) >= repetitions + EXTRA and len({t.verdict.holds for t in full}) > 1:
+        state = None
+    proof = tuple(t.trial for t in deciding if t.verdict.holds is state)
+    return Point(value, state, len(full) >= repetitions, answers, proof)
+
+
+def _majority(answers: tuple[Told, ...]) -> bool | None:
+    votes = [t.verdict.holds for t in answers]
+    if 2 * votes.count(True) > len(votes):
+        return True
+    # A tie counts as failing: only what is shown to hold holds.
+    failing = votes.count(False)
+    return False if failing and 2 * failing >= len(votes) else None
+
+
+def _taken(line: Line) -> list[Point]:
+    taken = line.taken
+    if taken is None:
+        return []
+    values = (v for v in line.values if not line.harder(taken.value, v))
+    return [Point(v, False, True, (), taken.trials, taken=True) for v in values]

@@ -1,0 +1,89 @@
+"""Notes: what a finding must not hide, each a sentence with its numbers."""
+
+from collections.abc import Iterable, Iterator
+
+from streamgauge.model.finding import Told
+from streamgauge.search.known import Known, Point
+from streamgauge.search.line import Line
+
+
+def notes(known: Known) -> Iterator[str]:
+    """Everything about a line that a reader of its bracket should know."""
+    yield from _taken(known)
+    for point in known.points:
+        yield from _disagreement(known, point)
+        yield from _overruled(known.line, point)
+        yield from _undecided(known.line, point)
+    yield from _not_monotone(known)
+
+
+def short_ends(known: Known) -> Iterator[str]:
+    """The ends of an unfinished bracket that only short trials speak for."""
+    for point, word in ((known.holds, "holds"), (known.fails, "fails")):
+        if point and not point.firm:
+            yield f"{known.line.text(point.value)} {word} so far, not confirmed at full length ({numbers(point.proof)})"
+
+
+def numbers(trials: Iterable[int]) -> str:
+    """``trial 3`` or ``trials 3, 5``."""
+    listed = [str(n) for n in trials]
+    return f"trial{'' if len(listed) == 1 else 's'} {', '.join(listed)}"
+
+
+def _taken(known: Known) -> Iterator[str]:
+    taken = known.line.taken
+    if taken is None:
+        return
+    fewer = "" if taken.value == known.line.hard else " and fewer"
+    yield (
+        f"{known.line.text(taken.value)}{fewer} not tried (lower-bound restriction): "
+        f"at {taken.where} {numbers(taken.trials)} failed already"
+    )
+
+
+def _disagreement(known: Known, point: Point) -> Iterator[str]:
+    """Trials of one kind and one value that said different things."""
+    text = known.line.text(point.value)
+    for kind, answers in (("full-length trials", point.full), ("short trials", point.short)):
+        if len({t.verdict.holds for t in answers}) < 2:
+            continue
+        held = sum(t.verdict.holds is True for t in answers)
+        what = "repetitions" if len(answers) <= known.repetitions else kind
+        contradict = ": the verdicts contradict each other, so it counts as undecided" if point.contradictory else ""
+        yield f"{text}: {held} of {len(answers)} {what} held ({numbers(_trials(answers))}){contradict}"
+
+
+def _overruled(line: Line, point: Point) -> Iterator[str]:
+    """Full-length trials that contradict the short ones before them."""
+    opposite = [t for t in point.short if t.verdict.holds is (not point.state)]
+    if point.state is None or not point.full or not opposite:
+        return
+    said, says = ("failed", "held") if point.state else ("held", "failed")
+    yield (
+        f"{line.text(point.value)} {said} in a short trial ({numbers(_trials(opposite))}) but {says} "
+        f"at full length ({numbers(point.proof)}), which counts"
+    )
+
+
+def _undecided(line: Line, point: Point) -> Iterator[str]:
+    if point.state is not None or point.contradictory:
+        return
+    reasons = [reason for t in point.deciding for reason in t.verdict.reasons]
+    why = f": {reasons[0]}" if reasons else ""
+    yield f"{line.text(point.value)} could not be decided ({numbers(_trials(point.deciding))}){why}"
+
+
+def _not_monotone(known: Known) -> Iterator[str]:
+    fails = known.fails
+    for point in known.beyond:
+        if fails is None:
+            return
+        yield (
+            f"not monotone: {known.line.text(fails.value)} fails ({numbers(fails.proof)}), yet "
+            f"the harder {known.line.text(point.value)} held as well ({numbers(point.proof)}); "
+            "the bracket ends at the failure"
+        )
+
+
+def _trials(answers: Iterable[Told]) -> list[int]:
+    return [t.trial for t in answers]
