@@ -1,0 +1,94 @@
+"""``streamgauge clean``: throw away what crashes left, or whole runs. Lists first, deletes only with --yes."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streamgauge.cli.options import RUNS, Json, Out
+from streamgauge.cli.talk import Talk
+from streamgauge.model.units import format_size
+
+if TYPE_CHECKING:
+    from streamgauge.store import Run, Store
+
+References = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[RUN]...", help="Runs to delete whole; without any: leftovers of crashes."),
+]
+
+
+def command(
+    runs: References = None,
+    out: Out = RUNS,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete what is listed.")] = False,
+    json: Json = False,
+) -> None:
+    """Delete runs, or what interrupted trials left behind. Without --yes it only lists."""
+    talk = Talk(json)
+
+    from rich.text import Text
+
+    from streamgauge.cli.runs import open_store
+    from streamgauge.report.document import document
+
+    store = open_store(out)
+    found = _whole(store, runs) if runs else _leftovers(store, talk)
+    for item in found:
+        talk.show(Text(f"{item['path']}  {format_size(item['bytes'])}  {item['what']}"))
+    if yes:
+        for run in {item["run"].id: item["run"] for item in found}.values():
+            _delete(store, run, whole=bool(runs))
+    freed = format_size(sum(item["bytes"] for item in found))
+    talk.say(_summary(len(found), freed, yes))
+    rows = [{**item, "run": item["run"].id, "path": str(item["path"])} for item in found]
+    talk.end(document(0, deleted=yes, items=rows))
+
+
+def _whole(store: "Store", references: list[str]) -> list[dict[str, Any]]:
+    named = {run.id: run for run in (store.find(reference) for reference in references)}
+    return [
+        {"run": run, "path": run.path, "bytes": store.size(run), "what": f"run with {run.trial_count()} trials"}
+        for run in named.values()
+    ]
+
+
+def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
+    """What crashes left. A run that is being written now keeps its growing trial."""
+    from streamgauge.store import RunLocked
+
+    found: list[dict[str, Any]] = []
+    for summary in store.runs():
+        if summary.state == "unreadable":
+            talk.say(summary.reason)
+            continue
+        run = store.find(summary.id)
+        try:
+            with run.lock():
+                partials = run.partials()
+        except RunLocked as busy:
+            talk.say(f"{busy}; left alone")
+            continue
+        found += [{"run": run, "path": p, "bytes": _size(p), "what": "trial that did not finish"} for p in partials]
+    return found
+
+
+def _size(folder: Path) -> int:
+    from streamgauge.store.durable import size_below
+
+    return size_below(folder)
+
+
+def _delete(store: "Store", run: "Run", whole: bool) -> None:
+    if whole:
+        store.remove(run)
+        return
+    with run.lock():
+        run.discard_partials()
+
+
+def _summary(count: int, size: str, deleted: bool) -> str:
+    if not count:
+        return "Nothing to clean."
+    things = f"{count} {'folder' if count == 1 else 'folders'}, {size}"
+    return f"Deleted {things}." if deleted else f"{things}. Nothing was deleted; add --yes to delete."

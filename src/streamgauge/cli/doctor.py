@@ -1,0 +1,128 @@
+"""``streamgauge doctor``: is this machine fit to measure on? Every finding comes with its fix."""
+
+import os
+import platform
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+from streamgauge.cli.options import RUNS, Json, Out
+from streamgauge.cli.talk import Talk
+from streamgauge.model.units import format_size
+from streamgauge.run.exits import ExitCode
+
+State = Literal["good", "note", "bad"]
+_PACKAGES = ("numpy", "scipy", "pyarrow", "pydantic", "ruamel.yaml", "typer", "rich", "psutil")
+_LEAST_DISK = 1 << 30
+_SIGNS = {"good": ("ok  ", "green"), "note": ("note", "yellow"), "bad": ("BAD ", "bold red")}
+_CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """One thing looked at. ``note`` is worth knowing, ``bad`` must be put right."""
+
+    name: str
+    state: State
+    found: str
+    fix: str = ""
+
+
+def command(out: Out = RUNS, json: Json = False) -> None:
+    """Check this machine and say how to put right what is not."""
+    talk = Talk(json)
+
+    from rich.text import Text
+
+    from streamgauge.report.document import document
+
+    places: list[Callable[[], Examined]] = [lambda: _writable(out), lambda: _disk(out)]
+    checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _engines)]
+    for check in checks:
+        sign, style = _SIGNS[check.state]
+        talk.show(Text.assemble((sign, style), f"  {check.name}: {check.found}"))
+        if check.fix:
+            talk.show(Text(f"      fix: {check.fix}"))
+    code = ExitCode.USAGE if any(c.state == "bad" for c in checks) else ExitCode.FINE
+    talk.end(document(code, checks=[asdict(c) for c in checks]), code)
+
+
+def _python() -> Examined:
+    good = sys.version_info >= (3, 11)
+    fix = "" if good else "install Python 3.11 or later and make a new virtual environment"
+    return Examined("python", "good" if good else "bad", platform.python_version(), fix)
+
+
+def _packages() -> Examined:
+    missing, found = [], []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Examined("packages", "bad", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+    return Examined("packages", "good", ", ".join(found))
+
+
+def _cores() -> Examined:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    found = f"{usable} usable"
+    if usable < 2:
+        fix = "real engines need two: one for the driver, one for the system under test; virtual ones need none"
+        return Examined("cores", "note", found, fix)
+    return Examined("cores", "good", found)
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder itself, or the first one above it that is there."""
+    whole = folder.absolute()
+    return next((place for place in (whole, *whole.parents) if place.exists()), Path("/"))
+
+
+def _writable(out: Path) -> Examined:
+    place = _nearest(out)
+    if not place.is_dir():
+        return Examined("results folder", "bad", f"{place} is not a folder", "name a folder with --out")
+    if not os.access(place, os.W_OK | os.X_OK):
+        return Examined("results folder", "bad", f"{place} cannot be written", "mend its permissions, or use --out")
+    return Examined("results folder", "good", f"{out} can be written")
+
+
+def _disk(out: Path) -> Examined:
+    free = shutil.disk_usage(_nearest(out)).free
+    if free < _LEAST_DISK:
+        return Examined(
+            "disk", "note", f"{format_size(free)} free", "make room, or use --out; `streamgauge clean` helps"
+        )
+    return Examined("disk", "good", f"{format_size(free)} free")
+
+
+def _clock() -> Examined:
+    if not _CLOCK.exists():
+        return Examined("clock source", "note", f"not known on {platform.system()}", "measure real engines on Linux")
+    source = _CLOCK.read_text(encoding="ascii").strip()
+    if source in ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page"):
+        return Examined("clock source", "good", source)
+    return Examined(
+        "clock source", "note", f"{source} is slow to read", "boot with clocksource=tsc if the CPU allows it"
+    )
+
+
+def _java() -> Examined:
+    found = shutil.which("java")
+    if found is None:
+        return Examined("java", "note", "not found", "install a JDK 17 or later; only engines on the JVM need it")
+    return Examined("java", "good", found)
+
+
+def _engines() -> Examined:
+    from streamgauge.engines.registry import broken, engines
+
+    if broken():
+        return Examined("engines", "note", "; ".join(broken()), "reinstall or remove that package")
+    return Examined("engines", "good", ", ".join(sorted(engines())))

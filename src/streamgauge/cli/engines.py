@@ -1,0 +1,50 @@
+"""``streamgauge engines``: the systems under test that are known here."""
+
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streamgauge.cli.options import Json
+from streamgauge.cli.talk import Talk
+
+
+def command(json: Json = False) -> None:
+    """List the engines and their options."""
+    from streamgauge.engines.base import VirtualEngine
+    from streamgauge.engines.registry import broken, engines
+    from streamgauge.report.document import document
+
+    talk = Talk(json)
+    found: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "summary": engine.summary,
+            "virtual": isinstance(engine, VirtualEngine),
+            "workloads": None if engine.workloads is None else sorted(engine.workloads),
+            "options": fields_of(engine.options.model_json_schema()),
+        }
+        for name, engine in sorted(engines().items())
+    ]
+    for problem in broken():
+        talk.say(problem)
+    talk.show(Group(*[render_fields(f["name"], f["summary"], f["options"]) for f in found]))
+    talk.end(document(0, engines=found, problems=[*broken()]))
+
+
+def fields_of(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Options or parameters as a list: name, default, meaning."""
+    return [
+        {"name": name, "default": field.get("default"), "description": field.get("description", "")}
+        for name, field in schema.get("properties", {}).items()
+    ]
+
+
+def render_fields(name: str, summary: str, fields: list[dict[str, Any]]) -> RenderableType:
+    """One engine or workload for the terminal."""
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for field in fields:
+        default = "–" if field["default"] is None else str(field["default"])
+        table.add_row(Text(field["name"]), Text(default, style="dim"), Text(field["description"]))
+    return Group(Text(name, style="bold"), Text(f"  {summary}"), table, Text(""))

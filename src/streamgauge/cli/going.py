@@ -1,0 +1,56 @@
+"""What ``run`` and ``resume`` share: going through an experiment, and saying what came out."""
+
+from typing import NoReturn
+
+from streamgauge.cli.interrupt import interruptible
+from streamgauge.cli.live import follow
+from streamgauge.cli.runs import judged
+from streamgauge.cli.talk import Talk
+from streamgauge.cli.trouble import Trouble
+from streamgauge.engines.registry import engines
+from streamgauge.model.experiment import Experiment
+from streamgauge.report.document import run_document
+from streamgauge.report.terminal import render_run
+from streamgauge.report.view import Story, view_run
+from streamgauge.run.clock import Limits
+from streamgauge.run.exits import ExitCode
+from streamgauge.run.explore import Explored, answer, explore
+from streamgauge.store import Run
+
+INTERRUPTED = "it was interrupted"
+
+
+def check_engines(experiment: Experiment) -> None:
+    """Everything the engines can tell before any minute is spent."""
+    known = engines()
+    problems = [f"{c.label}: {p}" for c in experiment.engines for p in known[c.name].check(c.options)]
+    if problems:
+        raise Trouble("\n".join(problems), problems=[{"message": p} for p in problems])
+
+
+def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn:
+    """Explore, show and exit. An interruption keeps what is finished and says how to go on."""
+    try:
+        with interruptible(), run.lock(), follow(talk.stderr) as listener:
+            explored = explore(experiment, run, limits, listener)
+    except KeyboardInterrupt:
+        explored = answer(experiment, run, INTERRUPTED)
+        say_how_to_resume(run, talk)
+        present(experiment, run, explored, ExitCode.INTERRUPTED, talk)
+    present(experiment, run, explored, explored.exit_code, talk)
+
+
+def say_how_to_resume(run: Run, talk: Talk) -> None:
+    """What is kept after an interruption, and the command that goes on."""
+    kept = run.trial_count()
+    talk.say(
+        f"Interrupted. {kept} finished trial{'' if kept == 1 else 's'} kept. Go on with: streamgauge resume {run.id}"
+    )
+
+
+def present(experiment: Experiment, run: Run, explored: Explored, code: ExitCode, talk: Talk) -> NoReturn:
+    """Show a run, or write its document, and exit."""
+    story = Story(run.id, experiment.name, explored.findings, judged(run), explored.ended, code)
+    if not talk.json:
+        talk.show(render_run(view_run(story)))
+    talk.end(run_document(story), code)

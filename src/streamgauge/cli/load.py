@@ -1,0 +1,94 @@
+"""Reading what the user named: an experiment by file or by name, a budget."""
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+
+from streamgauge.cli.trouble import Trouble
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.units import UnitError, parse_duration
+from streamgauge.run.clock import Limits, Pace
+
+_LARGEST_FILE = 1 << 20
+"""An experiment file is a page of text; more is a mistake, and need not be read to know it."""
+
+
+def load_experiment(named: str, overrides: Sequence[str] | None) -> Experiment:
+    """The experiment of a file or of a shipped name, checked, with ``--set`` applied."""
+    return parse_experiment(*load_text(named), overrides)
+
+
+def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) -> Experiment:
+    """The experiment that a text says, or all that is wrong with it."""
+    from streamgauge.parse import ExperimentError, read
+
+    try:
+        return read(text, source=source, overrides=list(overrides or ()))
+    except ExperimentError as error:
+        raise trouble_of(error) from None
+
+
+def trouble_of(error: Exception) -> Trouble:
+    """All problems of an experiment at once, as sentences and in parts."""
+    problems = [
+        asdict(p) if is_dataclass(p) and not isinstance(p, type) else {"message": str(p)}
+        for p in getattr(error, "problems", ())
+    ]
+    return Trouble(str(error), problems=problems)
+
+
+def load_text(named: str) -> tuple[str, str]:
+    """The text of a file or of a shipped experiment, and what to call it in messages."""
+    from streamgauge.parse.shipped import shipped_names, shipped_text
+
+    path = Path(named)
+    try:
+        exists = path.exists()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a NUL in it
+        exists = False
+    if exists:
+        return _read(path), named
+    names = sorted(shipped_names())
+    if named in names:
+        return shipped_text(named), named
+    raise Trouble(f"There is no experiment {named[:200]!r}: no such file, and no shipped one. {_hint(named, names)}")
+
+
+def _hint(named: str, names: Sequence[str]) -> str:
+    near = difflib.get_close_matches(named[:200], names, 1)
+    guess = f"Did you mean {near[0]!r}? " if near else ""
+    shipped = f"Shipped: {', '.join(names)}." if names else "None are shipped."
+    return f"{guess}{shipped} `streamgauge init` writes a first file."
+
+
+def _read(path: Path) -> str:
+    if path.is_dir():
+        raise Trouble(f"{path} is a folder, not an experiment file. Name the file in it.")
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST_FILE + 1)
+    except OSError as error:
+        raise Trouble(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
+    if len(content) > _LARGEST_FILE:
+        raise Trouble(f"{path} is larger than 1 MiB; an experiment file is a page of text.")
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Trouble(f"{path} is not a text file: byte {error.start} is not UTF-8. Is it another file?") from None
+    if "\0" in text:
+        raise Trouble(f"{path} is not a text file: it has a NUL byte. Is it another file?")
+    return text
+
+
+def load_limits(budget: str | None, pace: float) -> Limits:
+    """What the user allows, from ``--budget`` and ``--pace``."""
+    if budget is None:
+        return Limits(None, Pace(pace))
+    try:
+        allowed = parse_duration(budget)
+    except UnitError as error:
+        raise Trouble(f"--budget: {error}.") from None
+    if allowed <= 0:
+        raise Trouble(f"--budget: {budget!r} leaves no time for a trial; write one like 10m.")
+    return Limits(allowed, Pace(pace))

@@ -1,0 +1,133 @@
+"""streamgauge: the command line. A table of contents; each command has its own file."""
+
+import errno
+import os
+import platform
+import shlex
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from streamgauge import __version__
+from streamgauge.cli import clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
+from streamgauge.cli import list as list_
+from streamgauge.cli.trouble import Trouble
+from streamgauge.report.document import document
+from streamgauge.run.clock import now
+from streamgauge.run.exits import ExitCode
+
+app = typer.Typer(
+    name="streamgauge",
+    help="What load can this streaming job hold, at what latency, on how many instances, and is the answer true?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+for command in (run, plan, resume, list_, show, init, schema, doctor, clean, engines, workloads):
+    app.command(command.__name__.rsplit(".", 1)[-1])(command.command)
+
+_USAGE_ERRORS = typer.BadParameter.__mro__[2]
+"""The parser's own errors; typer brings its parser along or borrows it, by version."""
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"streamgauge {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it.")] = False,
+) -> None:
+    """What load can this streaming job hold, at what latency, on how many instances, and is the answer true?"""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and exit with its code. The one place where everything ends up."""
+    arguments = [*(sys.argv[1:] if argv is None else argv)]
+    try:
+        code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
+    except BaseException as error:
+        code = _ended_by(error, arguments)
+    sys.exit(code)
+
+
+def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
+    """Whatever ended the command, as a sentence and an exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else ExitCode.BUG
+    if isinstance(error, BrokenPipeError):  # the reader has seen enough: `streamgauge list | head`
+        talk.silence_stdout()
+        return ExitCode.FINE
+    sentence, code, problems = _in_words(error, arguments)
+    if "--json" in arguments and not talk.documents_written:
+        talk.write_document(document(code, error=sentence, problems=problems))
+    print(sentence, file=sys.stderr)
+    return code
+
+
+def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, ExitCode, Sequence[dict[str, Any]]]:
+    if isinstance(error, Trouble):
+        return error.sentence, error.code, error.problems
+    if isinstance(error, _USAGE_ERRORS):
+        said = getattr(error, "format_message", error.__str__)()
+        return f"{said} See `streamgauge --help`.", ExitCode.USAGE, ()
+    if isinstance(error, (KeyboardInterrupt, typer.Abort)):
+        return "Interrupted.", ExitCode.INTERRUPTED, ()
+    if isinstance(error, _store_errors()):
+        return str(error), ExitCode.USAGE, ()
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return (
+            f"{where}{error.strerror}. Free some space, mend the permissions, or choose another --out.",
+            _os(error),
+            (),
+        )
+    return _bug(error, arguments), ExitCode.BUG, ()
+
+
+def _os(error: OSError) -> ExitCode:
+    """A full disk spoils the measurement; anything else is the place that was named."""
+    return ExitCode.INVALID if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else ExitCode.USAGE
+
+
+def _store_errors() -> tuple[type[BaseException], ...]:
+    from streamgauge.store import StoreError
+
+    return (StoreError,)
+
+
+def _bug(error: BaseException, arguments: Sequence[str]) -> str:
+    """Write down everything needed to find a bug of ours, and say where."""
+    packages = sorted(f"{d.metadata['Name']} {d.version}" for d in metadata.distributions())
+    lines = [
+        f"streamgauge {__version__}, Python {platform.python_version()}, {platform.platform()}",
+        f"arguments: {shlex.join(arguments)}",
+        "".join(traceback.format_exception(error)),
+        *packages,
+    ]
+    name = f"streamgauge-bug-{now():%Y%m%dT%H%M%S}-{os.getpid()}.txt"
+    for folder in (_out_of(arguments), Path(tempfile.gettempdir())):
+        try:
+            (folder / name).write_text("\n".join(lines), encoding="utf-8")
+        except OSError:
+            continue
+        return f"This is a bug of streamgauge, not yours: {error!r:.200}. Please send us {folder / name}"
+    return "\n".join(["This is a bug of streamgauge, not yours. Please send us this:", *lines])
+
+
+def _out_of(arguments: Sequence[str]) -> Path:
+    for at, argument in enumerate(arguments):
+        if argument == "--out" and at + 1 < len(arguments):
+            return Path(arguments[at + 1])
+        if argument.startswith("--out="):
+            return Path(argument.removeprefix("--out="))
+    return Path("runs")

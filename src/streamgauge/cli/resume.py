@@ -1,0 +1,27 @@
+"""``streamgauge resume``: go on where a run was interrupted."""
+
+from streamgauge.cli.load import load_limits
+from streamgauge.cli.options import RUNS, Budget, Json, Out, Pace, RunArgument
+from streamgauge.cli.talk import Talk
+
+
+def command(
+    run: RunArgument = "@last", out: Out = RUNS, budget: Budget = None, json: Json = False, pace: Pace = 0.0
+) -> None:
+    """Go on with a run that was interrupted, killed, or ended by its budget. Finished trials are kept."""
+    talk = Talk(json)
+    load_limits(budget, pace)  # a bad budget is said before the run is looked for
+
+    from streamgauge.cli.going import check_engines, go, present
+    from streamgauge.cli.runs import budget_of, find_run, shown
+
+    found = find_run(out, run)
+    ending = found.ending()
+    if ending is not None and not ending.ended:
+        talk.say(f"run {found.id} is finished already; this is what it found.")
+        known = shown(found)
+        present(found.experiment, found, known, known.exit_code, talk)
+    check_engines(found.experiment)
+    kept = found.trial_count()
+    talk.say(f"run {found.id}: going on after {kept} finished trial{'' if kept == 1 else 's'}")
+    go(found.experiment, found, load_limits(budget or budget_of(found), pace), talk)

@@ -1,0 +1,77 @@
+"""A run for the terminal: the answer first, then the bracket, then every trial that proves it."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from streamgauge.report.view import FindingView, RunView, TrialRow
+
+_COLOURS = {
+    "SUSTAINED": "green",
+    "OVERLOADED": "yellow",
+    "FAILED": "bold red",
+    "INVALID": "magenta",
+    "UNDECIDED": "cyan",
+}
+_GOOD = ("bracketed", "all-hold", "measured", "wide")
+
+
+def render_run(view: RunView, trials: bool = True) -> RenderableType:
+    """The whole run. Readable in 80 columns, and without colours."""
+    parts: list[RenderableType] = []
+    for finding in view.findings:
+        parts += [*_finding(finding, trials), Text("")]
+    if view.ended:
+        parts.append(Text(f"Ended early: {view.ended}.", style="yellow"))
+    parts.append(Text(f"run {view.id}", style="dim"))
+    return Group(*parts)
+
+
+def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
+    style = "bold green" if finding.status in _GOOD else "bold yellow"
+    parts: list[RenderableType] = []
+    if finding.title:
+        parts.append(Text(finding.title, style="bold"))
+    parts.append(Text(finding.sentence, style=style))
+    parts += [Text(f"  {line}") for line in _bracket(finding)]
+    parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2)) for note in finding.notes]
+    if trials and finding.rows:
+        parts += [Text(""), _table(finding)]
+    return parts
+
+
+def _bracket(finding: FindingView) -> list[str]:
+    lines = []
+    if finding.holds:
+        lines.append(f"holds at {finding.holds}")
+    if finding.fails:
+        lines.append(f"fails at {finding.fails}")
+    if finding.precision:
+        lines.append(f"{finding.precision} apart, {len(finding.rows)} trials, {finding.time} of trial time")
+    return lines
+
+
+def _table(finding: FindingView) -> Table:
+    own_value = any(row.value != row.load for row in finding.rows)
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
+    table.add_column("trial", justify="right", no_wrap=True)
+    table.add_column("for", no_wrap=True)
+    if own_value:
+        table.add_column(finding.dimension, justify="right", no_wrap=True)
+    table.add_column("load", justify="right", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("because", overflow="fold", ratio=1)
+    for row in finding.rows:
+        table.add_row(*_cells(row, own_value))
+    return table
+
+
+def _cells(row: TrialRow, own_value: bool) -> list[RenderableType]:
+    because = f"[{row.proves}] {row.reason}" if row.proves else row.reason
+    cells: list[RenderableType] = [Text(str(row.number)), Text(row.purpose)]
+    if own_value:
+        cells.append(Text(row.value))
+    verdict = Text(row.verdict, style=_COLOURS.get(row.verdict, ""))
+    return [*cells, Text(row.load), Text(f"{row.seconds}s"), verdict, Text(because)]

@@ -1,0 +1,175 @@
+"""Explore: Experiment → Findings. The loop of the whole system.
+
+search.next(past) → Trial → execute → measure → decide → kept → past, until the search has nothing more
+to ask. Nothing is remembered but what the store keeps, so a resumed run goes the same way.
+"""
+
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from streamgauge.engines.registry import engines
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.model.experiment import EngineChoice, Experiment
+from streamgauge.model.finding import Finding, Told
+from streamgauge.model.measurement import Verdict
+from streamgauge.model.profile import LoadProfile, constant, scaled
+from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.units import SECOND, format_duration
+from streamgauge.run.clock import Limits
+from streamgauge.run.execute import Listener, Silence, execute
+from streamgauge.run.exits import ExitCode, exit_code_of
+from streamgauge.search import build
+from streamgauge.store import Run
+from streamgauge.workloads.registry import workloads
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What a run found, why it ended if not by itself, and the time of its trials in nanoseconds."""
+
+    findings: tuple[Finding, ...]
+    ended: str
+    exit_code: ExitCode
+    spent: int
+
+
+def explore(
+    experiment: Experiment,
+    run: Run,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    listener: Listener | None = None,
+) -> Explored:
+    """Ask and answer until every engine has its findings, and keep them."""
+    exploration = _Exploration(experiment, run, limits, listener or Silence(), run.trial_count(), spent(run))
+    ended = ""
+    for choice in experiment.engines:
+        ended = exploration.search(choice)
+        if ended:
+            break
+    explored = answer(experiment, run, ended)
+    run.conclude(explored.findings, explored.ended, explored.exit_code, explored.spent)
+    return explored
+
+
+def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
+    """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
+    findings: list[Finding] = []
+    for choice in experiment.engines:
+        findings += build(experiment, choice.label).findings(run.past(choice.label), ended)
+    verdicts: dict[str, list[Verdict]] = {}
+    for kept in run.trials():
+        if kept.measurement.published_rate > 0:
+            verdicts.setdefault(kept.trial.engine, []).append(kept.verdict)
+    return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
+
+
+def spent(run: Run) -> int:
+    """Nanoseconds that the kept trials of a run took, in their own time."""
+    return sum(kept.extent.count for kept in run.trials()) * SECOND
+
+
+@dataclass(slots=True)
+class _Exploration:
+    """A run in progress. ``trials`` made and nanoseconds ``spent`` save reading the store before each trial."""
+
+    experiment: Experiment
+    run: Run
+    limits: Limits
+    listener: Listener
+    trials: int
+    spent: int
+
+    def search(self, choice: EngineChoice) -> str:
+        """Everything one engine is asked. Returns why the whole run has to end here, or nothing."""
+        search = build(self.experiment, choice.label)
+        past = list(self.run.past(choice.label))
+        expected = search.forecast().likely
+        while True:
+            if any(told.verdict.stops_run for told in past):
+                return f"{choice.label} gave wrong or no output, so no further trial would mean anything"
+            ask = search.next(past)
+            if ask is None:
+                return ""
+            if not self._affordable():
+                return f"the budget of {format_duration(self.limits.budget or 0)} is spent"
+            trial = trial_of(self.experiment, choice, ask, self.trials + 1)
+            self.listener.begun(trial, max(expected, len(past) + 1))
+            past.append(self._answer(trial, choice))
+
+    def _affordable(self) -> bool:
+        """Whether a further trial fits into the budget. The first one always does: an answer needs one."""
+        plan, budget = self.experiment.trial, self.limits.budget
+        return budget is None or not self.trials or self.spent + (plan.warmup or 0) + plan.duration <= budget
+
+    def _answer(self, trial: Trial, choice: EngineChoice) -> Told:
+        """One question of the search, answered by a trial that is kept."""
+        objectives = self.experiment.objectives
+        engine, work = engines()[choice.name], workloads()[trial.workload].work(trial.params)
+        partial = self.run.begin(trial)
+        watch = Watch(_watched(trial, self.experiment), objectives)
+        recording = execute(trial, engine, work, watch, partial, listener=self.listener, pace=self.limits.pace)
+        measurement = measure(recording)
+        verdict = decide(recording, measurement, objectives)
+        partial.finish(recording, measurement, verdict)
+        self.trials, self.spent = self.trials + 1, self.spent + len(recording.seconds) * SECOND
+        self.listener.judged(trial, measurement, verdict)
+        return Told(trial.ask, verdict, trial.number)
+
+
+def _watched(trial: Trial, experiment: Experiment) -> Trial:
+    """The trial as the early rule sees it: ``early: false`` makes every one a plain measurement."""
+    return trial if experiment.trial.early else replace(trial, ask=replace(trial.ask, purpose="measure"))
+
+
+def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int) -> Trial:
+    """The trial that answers ``ask``: everything that defines it, fixed by the experiment and the ask alone."""
+    at = {**dict(ask.fixed), ask.dimension: ask.value}
+    load = at.pop("load", None)
+    instances = at.pop("instances", None)
+    params = {**experiment.workload.params, **{name: _like(value) for name, value in at.items()}}
+    plan = experiment.trial
+    return Trial(
+        number=number,
+        ask=ask,
+        workload=experiment.workload.name,
+        params=params,
+        engine=choice.label,
+        options=choice.options,
+        instances=round(instances or next(iter(experiment.instances.values), 1)),
+        profile=_profile(experiment, load, params),
+        duration=plan.duration,
+        limit=plan.limit,
+        warmup=plan.warmup,
+        warmup_limit=plan.warmup_limit,
+        queue_bound=plan.queue_bound,
+        seed=_seed(experiment.seed, choice.label, ask, number),
+    )
+
+
+def _like(value: float) -> float | int:
+    """Counts and durations are whole numbers, also when a search names them."""
+    return int(value) if value == int(value) else value
+
+
+def _profile(experiment: Experiment, load: float | None, params: dict[str, Any]) -> LoadProfile:
+    """The load of a trial: the one asked for, in the experiment's shape; else the one that is given."""
+    shape = experiment.profile
+    if load is None:
+        load = workloads()[experiment.workload.name].rate(params) if shape is None else None
+        if shape is not None:
+            return shape
+        if load is None:
+            raise ValueError(
+                "a trial needs a load: the experiment has neither a profile nor a workload that implies one"
+            )
+    if shape is None or shape.shape == "constant":
+        return constant(load)
+    factor = load / shape.mean_rate
+    return scaled(shape, lambda rate: rate * factor)
+
+
+def _seed(root: int, engine: str, ask: Ask, number: int) -> int:
+    """A seed of its own for every trial, the same again when a run is resumed."""
+    named = repr((root, engine, ask.dimension, ask.value, ask.purpose, ask.fixed, ask.repetition, number))
+    return int.from_bytes(blake2b(named.encode(), digest_size=8).digest()) >> 1
