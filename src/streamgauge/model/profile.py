@@ -22,6 +22,9 @@ Shape = Literal["constant", "steps", "ramp", "spikes", "fluctuating", "replay"]
 
 _RAMP_STEP = SECOND // 10
 _MOST_PER_SEGMENT = 9 * 10**9  # keeps count × nanoseconds inside 64 bits
+_ROWS = 16_384  # of a column that stays in the cache while it is worked on
+_FEW_PER_SEGMENT = 32  # below this it is cheaper to look each event up
+_COUNTING = np.arange(_ROWS, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,33 @@ class Plan:
         length = self.start[i + 1] - self.start[i]
         held = self.first[i + 1] - self.first[i]
         result: Ints = self.start[i] + (number - self.first[i]) * length // held
+        return result
+
+    def due_range(self, start: int, stop: int, step: int = 1, *, origin: int = 0, unit: int = 1) -> Ints:
+        """``(origin + due(n)) // unit`` for n = start, start + step … below stop: many times faster than ``due``.
+
+        One division per event, by a number that is the same for a whole segment. ``unit`` is at most 10^6.
+        """
+        rows = max(0, -((start - stop) // step))
+        if rows and (start < 0 or start + (rows - 1) * step >= self.total):
+            raise IndexError(f"the plan has the events 0 … {self.total - 1}")
+        ends = np.searchsorted(self.first, [start, stop])
+        if rows < _FEW_PER_SEGMENT * int(ends[1] - ends[0]):
+            return (origin + self.due(np.arange(start, stop, step))) // unit
+        result = np.empty(rows, np.int64)
+        done = 0
+        while done < rows:
+            number = start + done * step
+            i = int(np.searchsorted(self.first, number, side="right")) - 1
+            length, held = int(self.start[i + 1] - self.start[i]), int(self.first[i + 1] - self.first[i])
+            into = number - int(self.first[i])
+            here = result[done : done + min(_ROWS, -((into - held) // step))]
+            whole, rest = divmod(origin + int(self.start[i]), unit)
+            np.multiply(_COUNTING[: len(here)], step * length, out=here)
+            here += into * length + rest * held
+            here //= held * unit
+            here += whole
+            done += len(here)
         return result
 
     def count(self, t: npt.ArrayLike) -> Ints:
