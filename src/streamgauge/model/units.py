@@ -34,7 +34,7 @@ _SIZES = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
-_PLAIN = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?")
+_PLAIN = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
 _LONGEST = 40  # a quantity longer than this is not a quantity; keeps hostile input cheap
 _LARGEST = 10**18
 

@@ -1,0 +1,19 @@
+"""The experiment file: read with every problem at once, written exactly, described for editors."""
+
+from streamgauge.parse.objectives import objective
+from streamgauge.parse.problems import ExperimentError, Problem
+from streamgauge.parse.read import read
+from streamgauge.parse.schema import schema
+from streamgauge.parse.shipped import shipped_names, shipped_text
+from streamgauge.parse.write import write
+
+__all__ = [
+    "ExperimentError",
+    "Problem",
+    "objective",
+    "read",
+    "schema",
+    "shipped_names",
+    "shipped_text",
+    "write",
+]

@@ -1,0 +1,111 @@
+"""The workload and the engines of a file."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from streamgauge.engines.base import Engine
+from streamgauge.model.experiment import EngineChoice, WorkloadChoice
+from streamgauge.parse.fields import fits
+from streamgauge.parse.nodes import Entry, Items, Leaf, Node, Table
+from streamgauge.parse.problems import Mark, Problems, shown
+from streamgauge.workloads.base import Workload
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""Names of experiments and labels of engines: they become names of folders."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEngine:
+    """An engine of the file, with what is needed to check it against the rest."""
+
+    choice: EngineChoice
+    engine: Engine
+    key: str
+    table: Table
+
+
+def named(node: Node, key: str, problems: Problems) -> tuple[str, Mark, Table] | None:
+    """``{name: x, …}`` or just ``x``: the name, its place, and the table."""
+    if isinstance(node, Leaf) and isinstance(node.value, str):
+        return node.value, node.mark, Table(node.mark)
+    if not isinstance(node, Table):
+        problems.add(node.mark, key, "must be a mapping with a name, or just the name")
+        return None
+    entry = node.entries.get("name")
+    if entry is None:
+        problems.add(node.mark, f"{key}.name", "is missing")
+        return None
+    if not isinstance(entry.node, Leaf) or not isinstance(entry.node.value, str):
+        problems.add(entry.node.mark, f"{key}.name", "must be text")
+        return None
+    return entry.node.value, entry.node.mark, node
+
+
+def read_workload(
+    node: Node, known: Mapping[str, Workload], problems: Problems
+) -> tuple[WorkloadChoice, Workload] | None:
+    """The workload with its parameters resolved, or None with the problems noted."""
+    found = named(node, "workload", problems)
+    if found is None:
+        return None
+    name, mark, table = found
+    if name not in known:
+        problems.add(mark, "workload.name", f"unknown workload {shown(name)}", known, name)
+        return None
+    workload = known[name]
+    params = fits(workload.params, table, "workload", problems, noun="parameter", besides=("name",))
+    return (WorkloadChoice(name, params.model_dump(mode="json")), workload) if params is not None else None
+
+
+def read_engines(entries: Mapping[str, Entry], known: Mapping[str, Engine], problems: Problems) -> list[ChosenEngine]:
+    """``engine`` or ``engines``, resolved; those with problems are left out."""
+    if "engines" not in entries:
+        chosen = [_read_engine(entries["engine"].node, "engine", known, problems)]
+        return [one for one in chosen if one is not None]
+    entry = entries["engines"]
+    if "engine" in entries:
+        problems.add(entry.mark, "engines", "engine and engines are given; keep one of them")
+    if not isinstance(entry.node, Items) or not entry.node.items:
+        problems.add(entry.node.mark, "engines", "must be a list of engines")
+        return []
+    found: list[ChosenEngine] = []
+    for index, node in enumerate(entry.node.items):
+        one = _read_engine(node, f"engines[{index}]", known, problems)
+        if one is None:
+            continue
+        if any(one.choice.label == other.choice.label for other in found):
+            message = f"a second engine is called {one.choice.label}; give each a label of its own"
+            problems.add(node.mark, f"{one.key}.label", message)
+        found.append(one)
+    return found
+
+
+def _read_engine(node: Node, key: str, known: Mapping[str, Engine], problems: Problems) -> ChosenEngine | None:
+    found = named(node, key, problems)
+    if found is None:
+        return None
+    name, mark, table = found
+    if name not in known:
+        problems.add(mark, f"{key}.name", f"unknown engine {shown(name)}", known, name)
+        return None
+    label = _label(table, key, name, problems)
+    engine = known[name]
+    options = fits(engine.options, table, key, problems, noun="option", besides=("name", "label"))
+    if options is None or label is None:
+        return None
+    resolved = options.model_dump(mode="json")
+    for sentence in engine.check(resolved):
+        problems.add(table.mark, key, sentence)
+    return ChosenEngine(EngineChoice(label, name, resolved), engine, key, table)
+
+
+def _label(table: Table, key: str, name: str, problems: Problems) -> str | None:
+    if "label" not in table.entries:
+        return name
+    node = table.entries["label"].node
+    label = node.value if isinstance(node, Leaf) else None
+    if isinstance(label, str) and NAME.fullmatch(label):
+        return label
+    problems.add(node.mark, f"{key}.label", "must be a name of letters, digits, dots and dashes")
+    return None

@@ -1,0 +1,154 @@
+"""The parts of a file together: what one of them makes impossible in another."""
+
+from dataclasses import dataclass
+
+from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
+from streamgauge.model.objective import Objective
+from streamgauge.model.profile import LoadProfile, constant
+from streamgauge.model.units import format_rate
+from streamgauge.parse.choices import ChosenEngine
+from streamgauge.parse.load import Load
+from streamgauge.parse.nodes import Table
+from streamgauge.parse.problems import Mark, Problems
+from streamgauge.parse.question import Question
+from streamgauge.parse.sections import MOST_RATE
+from streamgauge.workloads.base import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A file read part by part; None where a part is missing or wrong."""
+
+    name: str
+    description: str
+    workload: tuple[WorkloadChoice, Workload] | None
+    engines: list[ChosenEngine]
+    question: Question | None
+    load: Load | None
+    instances: Span | None
+    objectives: tuple[Objective, ...]
+    search: SearchPlan
+    trial: TrialPlan | None
+    seed: int
+
+
+def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
+    """The whole experiment, or None with what is impossible noted."""
+    if draft.workload is not None:
+        _check_engines(draft.engines, draft.workload[1], problems)
+    if draft.question is None:
+        return None
+    _check_load(draft, draft.question, root, problems)
+    _check_instances(draft, draft.question, root, problems)
+    _check_search(draft.question, root, problems)
+    if problems or draft.workload is None or draft.trial is None:
+        return None
+    question = draft.question
+    return Experiment(
+        name=draft.name,
+        workload=draft.workload[0],
+        engines=tuple(chosen.choice for chosen in draft.engines),
+        what=question.what,
+        objectives=draft.objectives,
+        dimension=question.dimension,
+        span=question.span if question.what == "extreme" or draft.load is None else draft.load.span,
+        instances=draft.instances or Span(values=(1.0,)),
+        profile=_profile(draft, draft.workload, question),
+        search=draft.search,
+        trial=draft.trial,
+        seed=draft.seed,
+        description=draft.description,
+    )
+
+
+def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload], question: Question) -> LoadProfile | None:
+    """The load of a plain measurement may follow from the workload; that of an extreme follows at each value."""
+    if draft.load is not None:
+        return draft.load.profile
+    rate = workload[1].rate(workload[0].params)
+    return constant(rate) if question.what == "nothing" and rate is not None else None
+
+
+def _place(root: Table, name: str) -> Mark:
+    return root.entries[name].node.mark if name in root.entries else root.mark
+
+
+def _check_engines(engines: list[ChosenEngine], workload: Workload, problems: Problems) -> None:
+    for chosen in engines:
+        can = chosen.engine.workloads
+        if can is not None and workload.name not in can:
+            message = f"{chosen.choice.name} does not implement the workload {workload.name}"
+            problems.add(chosen.table.mark, chosen.key, message, sorted(can))
+
+
+def _check_load(draft: Draft, question: Question, root: Table, problems: Problems) -> None:
+    what, load = question.what, draft.load
+    if "load" in root.entries and load is None:
+        return  # its own problems are noted
+    mark = _place(root, "load")
+    if what in ("sustainable-throughput", "demand", "capacity"):
+        if load is None or not load.searched:
+            problems.add(mark, "load", f"find: {what} needs the loads to look at: load.between or load.values")
+        elif what == "demand" and not load.span.values:
+            problems.add(mark, "load", "find: demand is answered for each load of a list: give load.values")
+    elif load is not None and load.searched:
+        problems.add(mark, "load", f"find: {what} keeps the load as it is: give load.rate or a profile")
+    elif draft.workload is not None:
+        _check_fixed_load(draft.workload, load, question, mark, problems)
+
+
+def _check_fixed_load(
+    workload: tuple[WorkloadChoice, Workload], load: Load | None, question: Question, mark: Mark, problems: Problems
+) -> None:
+    choice, kind = workload
+    ends = question.span.between or question.span.values
+    cases = [choice.params | {question.dimension.name: _whole(end, question)} for end in ends] or [choice.params]
+    rates = [kind.rate(params) for params in cases]
+    if load is None:
+        if None in rates:
+            problems.add(mark, "load", f"is missing: {kind.name} does not say how many events come; give load.rate")
+        elif max(rate or 0.0 for rate in rates) > MOST_RATE:
+            problems.add(mark, "workload", f"more than {format_rate(MOST_RATE)} follow from it; nothing can send that")
+    elif kind.rate(choice.params) is not None and question.what == "extreme" and _moves(kind, choice, question):
+        message = f"the load follows from {question.dimension.name}, which is searched; leave load out"
+        problems.add(mark, "load", message)
+
+
+def _whole(value: float, question: Question) -> float | int:
+    return int(value) if question.dimension.unit in ("count", "duration") else value
+
+
+def _moves(kind: Workload, choice: WorkloadChoice, question: Question) -> bool:
+    """Whether the searched dimension changes the load that the workload implies."""
+    name = question.dimension.name
+    base = choice.params.get(name)
+    return base is not None and kind.rate(choice.params | {name: base + 1}) != kind.rate(choice.params)
+
+
+def _check_instances(draft: Draft, question: Question, root: Table, problems: Problems) -> None:
+    what, span = question.what, draft.instances
+    mark = _place(root, "instances")
+    if "instances" in root.entries and span is None:
+        return  # its own problems are noted
+    if what in ("demand", "capacity"):
+        if span is None:
+            problems.add(mark, "instances", f"find: {what} needs instances, as in instances: [1, 2, 4]")
+        elif what == "capacity" and not span.values:
+            problems.add(mark, "instances", "find: capacity is answered for each number of a list: give a list")
+    elif span is not None and len(span.values) != 1:
+        problems.add(mark, "instances", f"find: {what} takes one number; find demand or capacity to compare several")
+    for chosen in draft.engines:
+        entry = chosen.table.entries.get("instances")
+        if span is not None and entry is not None and "instances" in chosen.choice.options:
+            problems.add(entry.mark, f"{chosen.key}.instances", "instances are given for all engines; remove one")
+
+
+def _check_search(question: Question, root: Table, problems: Problems) -> None:
+    entry = root.entries.get("search")
+    if entry is None:
+        return
+    if question.what == "nothing":
+        problems.add(entry.mark, "search", "find: nothing searches nothing; remove search or find something")
+    elif isinstance(entry.node, Table) and question.what != "demand" and "lower_bound" in entry.node.entries:
+        mark = entry.node.entries["lower_bound"].mark
+        problems.add(mark, "search.lower_bound", f"only find: demand has it, not {question.what}")

@@ -1,0 +1,128 @@
+"""The load of a file: a rate, values to search in, or a profile."""
+
+from dataclasses import dataclass
+
+from streamgauge.model import profile as shapes
+from streamgauge.model.experiment import Span, TrialPlan
+from streamgauge.model.profile import LoadProfile
+from streamgauge.model.units import format_duration
+from streamgauge.parse import sections
+from streamgauge.parse.fields import fits
+from streamgauge.parse.nodes import Leaf, Table
+from streamgauge.parse.problems import Problems, shown
+from streamgauge.parse.spans import check_span, span_of
+
+_MOST_SPIKES = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the file says of the load: the values to search in, and the profile."""
+
+    span: Span = Span()
+    profile: LoadProfile | None = None
+
+    @property
+    def searched(self) -> bool:
+        return self.span != Span()
+
+
+def read_load(table: Table, trial: TrialPlan, problems: Problems) -> Load | None:
+    """The load section, or None with its problems noted."""
+    model = _model(table, problems)
+    if model is None:
+        return None
+    section = fits(model, table, "load", problems, besides=("profile",))
+    if section is None:
+        return None
+    before = len(problems)
+    for name, sentence in check_span(section.between, section.values):
+        _at(table, problems, name, sentence)
+    if isinstance(section, sections.ConstantLoad):
+        profile = _constant(section, table, problems)
+    else:
+        profile = _shape(section, trial, table, problems)
+        if profile is not None and len(problems) == before:
+            _check_shape(profile, table, problems)
+    return Load(span_of(section.between, section.values), profile) if len(problems) == before else None
+
+
+def _at(table: Table, problems: Problems, name: str, message: str) -> None:
+    mark = table.entries[name].node.mark if name in table.entries else table.mark
+    problems.add(mark, f"load.{name}", message)
+
+
+def _model(table: Table, problems: Problems) -> type[sections.Searched] | None:
+    if "profile" not in table.entries:
+        return sections.ConstantLoad
+    node = table.entries["profile"].node
+    value = node.value if isinstance(node, Leaf) else None
+    for name, model in sections.PROFILES.items():
+        if name == value:
+            return model
+    problems.add(node.mark, "load.profile", f"unknown profile {shown(value)}", sections.PROFILES, str(value))
+    return None
+
+
+def _constant(section: sections.ConstantLoad, table: Table, problems: Problems) -> LoadProfile | None:
+    searched = section.between is not None or section.values is not None
+    if section.rate is not None and searched:
+        _at(table, problems, "rate", "a load that is searched has no rate of its own; keep rate, between or values")
+    if section.rate is None and not searched:
+        problems.add(table.mark, "load", "needs one of rate, between, values, or a profile with its parameters")
+    return shapes.constant(section.rate) if section.rate is not None else None
+
+
+def _shape(section: sections.Searched, trial: TrialPlan, table: Table, problems: Problems) -> LoadProfile | None:
+    match section:
+        case sections.StepsLoad():
+            return shapes.steps([(duration, rate) for duration, rate in section.steps])
+        case sections.RampLoad():
+            return shapes.ramp(section.start, section.end, section.over)
+        case sections.ReplayLoad():
+            return shapes.replay(list(section.rates), section.step)
+        case sections.SpikesLoad():
+            return _spikes(section, trial, table, problems)
+        case sections.FluctuatingLoad():
+            return _fluctuating(section, trial, table, problems)
+    raise TypeError(f"no shape for {type(section).__name__}")
+
+
+def _spikes(section: sections.SpikesLoad, trial: TrialPlan, table: Table, problems: Problems) -> LoadProfile | None:
+    warmup = trial.warmup_limit if trial.warmup is None else trial.warmup
+    over = section.over or warmup + trial.limit
+    if section.length >= section.every:
+        _at(table, problems, "length", "a spike must be shorter than the time from one to the next")
+    elif section.peak <= section.base:
+        _at(table, problems, "peak", "must be more than base")
+    elif over < section.every:
+        _at(table, problems, "over", f"no spike comes in {format_duration(over)}; make it longer than every")
+    elif over // section.every > _MOST_SPIKES:
+        _at(table, problems, "every", f"more than {_MOST_SPIKES:,} spikes in {format_duration(over)}; shorten over")
+    else:
+        return shapes.spikes(section.base, section.peak, section.every, section.length, over)
+    return None
+
+
+def _fluctuating(
+    section: sections.FluctuatingLoad, trial: TrialPlan, table: Table, problems: Problems
+) -> LoadProfile | None:
+    amount, absolute = section.low
+    low = amount if absolute else section.rate * amount
+    over = section.over or (trial.warmup or 0) + trial.duration
+    if low >= section.rate:
+        _at(table, problems, "low", "must be less than rate")
+        return None
+    if over < 3:
+        _at(table, problems, "over", "too short for three parts")
+        return None
+    # Not shapes.fluctuating: a low rate given as a rate must come out as exactly that rate.
+    third = over // 3
+    return shapes.steps([(third, section.rate), (third, low), (over - 2 * third, section.rate)], "fluctuating")
+
+
+def _check_shape(profile: LoadProfile, table: Table, problems: Problems) -> None:
+    if profile.duration > sections.LONGEST:
+        problems.add(table.mark, "load", "the profile is longer than a week")
+    elif profile.mean_rate <= 0:
+        problems.add(table.mark, "load", "the profile has no events")

@@ -1,0 +1,144 @@
+"""The grammar of objectives: ``metric [statistic] operator threshold``, as in ``event-time p99 < 2s``."""
+
+import re
+from dataclasses import dataclass
+from typing import cast, get_args
+
+from streamgauge.model import units
+from streamgauge.model.objective import Metric, Objective, Operator, Statistic
+from streamgauge.parse.nodes import Items, Leaf, Node
+from streamgauge.parse.problems import Mark, Problems, shown
+
+DEFAULT = ("lag-trend <= 1%", "lost == 0")
+METRICS: tuple[Metric, ...] = get_args(Metric)
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
+_LATENCIES = ("event-time", "processing-time")
+_OF_LOAD = ("lag-trend", "lag-growth", "queue")
+_OF_OUTPUTS = ("lost", "duplicate", "wrong", "late")
+_COUNTS = ("drops", *_OF_OUTPUTS)
+_LONGEST = 200
+_GRAMMAR = re.compile(r"([^\s<>=!]+)(?:\s+([^\s<>=!]+))?\s*([<>=!]+)\s*([^\s<>=!](?:[^<>=!]*[^\s<>=!])?)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused(Exception):
+    message: str
+    allowed: tuple[str, ...] = ()
+    written: str = ""
+
+
+def objective(text: str) -> Objective:
+    """One objective from its text; raises ValueError with a sentence."""
+    try:
+        return _objective(text)
+    except _Refused as refused:
+        allowed = f"; allowed: {', '.join(refused.allowed)}" if refused.allowed else ""
+        raise ValueError(refused.message + allowed) from None
+
+
+def read_objectives(node: Node | None, problems: Problems) -> tuple[Objective, ...]:
+    """The objectives of a file; what METHOD calls sustainable where it names none."""
+    if node is None:
+        return tuple(objective(text) for text in DEFAULT)
+    nodes = node.items if isinstance(node, Items) else [node]
+    if not nodes:
+        problems.add(node.mark, "objective", "empty; leave it out for the default, lag-trend <= 1% and lost == 0")
+    found: list[Objective] = []
+    for index, item in enumerate(nodes):
+        key = f"objective[{index}]" if isinstance(node, Items) else "objective"
+        one = _read_one(item, key, problems)
+        if one is not None:
+            _refuse_twice(one, found, item.mark, key, problems)
+            found.append(one)
+    return tuple(found)
+
+
+def _read_one(node: Node, key: str, problems: Problems) -> Objective | None:
+    if not isinstance(node, Leaf) or not isinstance(node.value, str):
+        problems.add(node.mark, key, "must be text such as lag-trend <= 1% or event-time p99 < 2s")
+        return None
+    try:
+        return _objective(node.value)
+    except _Refused as refused:
+        problems.add(node.mark, key, refused.message, refused.allowed, refused.written)
+        return None
+
+
+def _refuse_twice(one: Objective, found: list[Objective], mark: Mark, key: str, problems: Problems) -> None:
+    for other in found:
+        if (other.metric, other.statistic) == (one.metric, one.statistic):
+            problems.add(mark, key, f"{one.text} and {other.text} bound the same thing; keep one of them")
+
+
+def _objective(text: str) -> Objective:
+    match = _GRAMMAR.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    if match is None:
+        raise _Refused(f"{shown(text)!s} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
+    name, statistic, sign, threshold = match.groups()
+    if name not in METRICS:
+        raise _Refused(f"unknown metric {shown(name)}", METRICS, name)
+    metric = cast(Metric, name)
+    _check_statistic(metric, statistic)
+    value, relative = _threshold(metric, " ".join(threshold.split()))
+    _check_operator(metric, sign, value)
+    words = " ".join(word for word in (name, statistic, sign, " ".join(threshold.split())) if word)
+    return Objective(metric, cast(Operator, sign), value, relative, cast(Statistic | None, statistic), words)
+
+
+def _check_statistic(metric: Metric, statistic: str | None) -> None:
+    if metric in _LATENCIES and statistic is None:
+        raise _Refused(f"{metric} needs a statistic, as in {metric} p99 < 2s", STATISTICS)
+    if metric in _LATENCIES and statistic not in STATISTICS:
+        raise _Refused(f"unknown statistic {shown(statistic)}", STATISTICS, str(statistic))
+    if metric not in _LATENCIES and statistic is not None:
+        raise _Refused(f"{metric} is one number and takes no statistic such as {shown(statistic)}")
+
+
+def _check_operator(metric: Metric, sign: str, threshold: float) -> None:
+    exact = metric in _COUNTS or metric == "output-error"
+    allowed = ("<", "<=", "==") if exact else ("<", "<=")
+    if sign not in allowed:
+        reason = "is bounded from above" if sign in (">", ">=") else "cannot be compared so"
+        raise _Refused(f"{metric} {sign}: {metric} {reason}", allowed)
+    if sign == "==" and threshold != 0:
+        raise _Refused(f"{metric} == asks for an exact number that only 0 can be; write {metric} <=")
+    if sign == "<" and threshold == 0:
+        raise _Refused(f"{metric} < 0 can never hold; write {metric} <= 0")
+
+
+def _threshold(metric: Metric, text: str) -> tuple[float, bool]:
+    share = text.endswith("%")
+    if share and metric not in (*_OF_LOAD, *_OF_OUTPUTS, "output-error"):
+        raise _Refused(f"{metric} has nothing that {shown(text)} could be a share of; write {_example(metric)}")
+    try:
+        if share:
+            return units.parse_share(text), metric != "output-error"
+        if metric == "lag-trend":
+            return units.parse_rate(text), False
+        if metric == "latency-trend":
+            return _per_second(text), False
+        if metric in _LATENCIES:
+            return float(units.parse_duration(text)), False
+        if metric == "output-error":
+            return units.parse_share(text), False
+        return float(units.parse_count(text)), False
+    except units.UnitError as error:
+        raise _Refused(f"{error}; write {_example(metric)}") from None
+
+
+def _per_second(text: str) -> float:
+    duration, slash, per = text.partition("/")
+    if not slash or per.strip() != "s":
+        raise units.UnitError(f"a latency trend is a duration per second, not {shown(text)!r}")
+    return units.parse_duration(duration.strip()) / units.SECOND
+
+
+def _example(metric: Metric) -> str:
+    examples = {
+        "lag-trend": "lag-trend <= 1% or lag-trend <= 2000/s",
+        "latency-trend": "latency-trend <= 10ms/s",
+        "output-error": "output-error <= 0.1%",
+        "lag-growth": "lag-growth < 100",
+        "queue": "queue <= 5M",
+    }
+    return examples.get(metric, f"{metric} p99 < 2s" if metric in _LATENCIES else f"{metric} == 0")

@@ -1,0 +1,146 @@
+"""JSON Schema of the experiment file, for editors: draft 2020-12."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from streamgauge.engines.base import Engine
+from streamgauge.engines.registry import engines as installed_engines
+from streamgauge.parse.choices import NAME
+from streamgauge.parse.fields import written_names
+from streamgauge.parse.objectives import METRICS, STATISTICS
+from streamgauge.parse.question import WHATS
+from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
+from streamgauge.parse.spell import quantity_of, spell
+from streamgauge.workloads.base import Workload
+from streamgauge.workloads.registry import workloads
+
+_BOUNDS = ("gt", "ge", "lt", "le", "exclusiveMinimum", "exclusiveMaximum", "minimum", "maximum")
+
+
+def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
+    """The schema with every engine's options and every workload's parameters."""
+    known = installed_engines() if engines is None else engines
+    kinds = workloads()
+    engine_cases = [_engine(engine) for engine in known.values()]
+    workload_cases = [_case({"name": _const(w.name, w.summary)}, ["name"], w.params) for w in kinds.values()]
+    engine = _named("the system under test and its options", known, engine_cases)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "streamgauge experiment",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["name", "workload", "find"],
+        "oneOf": [{"required": ["engine"]}, {"required": ["engines"]}],
+        "properties": {
+            "name": {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "name of the experiment"},
+            "description": {"type": "string", "description": "what it is for, in words"},
+            "workload": _named("the use case and its parameters", kinds, workload_cases),
+            "engine": engine,
+            "engines": {"type": "array", "minItems": 1, "items": engine, "description": "engines to compare"},
+            "find": _find(kinds),
+            "load": _load(),
+            "instances": _instances(),
+            "objective": _objective(),
+            "search": _case({}, [], SearchSection),
+            "trial": _case({}, [], TrialSection),
+            "seed": {"type": "integer", "minimum": 0, "description": "makes noise and events the same again"},
+        },
+    }
+
+
+def _const(value: str, description: str) -> dict[str, Any]:
+    return {"const": value, "description": description}
+
+
+def _named(description: str, names: Mapping[str, Any], cases: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"description": description, "anyOf": [{"enum": list(names)}, *cases]}
+
+
+def _engine(engine: Engine) -> dict[str, Any]:
+    label = {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "tells two of one kind apart"}
+    return _case({"name": _const(engine.name, engine.summary), "label": label}, ["name"], engine.options)
+
+
+def _case(first: dict[str, Any], required: list[str], model: type[BaseModel]) -> dict[str, Any]:
+    """The object schema of a model, inlined, its defaults written as in a file."""
+    made = model.model_json_schema(by_alias=True)
+    fields = written_names(model)
+    properties = dict(first)
+    for name, raw in made.get("properties", {}).items():
+        default = raw.pop("default", None)
+        quantity = quantity_of(fields[name].annotation, fields[name].metadata)
+        properties[name] = _tidy(raw)
+        if quantity is not None and isinstance(default, (int, float)):
+            properties[name]["default"] = spell(default, quantity)
+        elif isinstance(default, (str, bool)):
+            properties[name]["default"] = default
+    whole = {
+        "type": "object",
+        "description": made.get("description", ""),
+        "additionalProperties": False,
+        "properties": properties,
+        "required": [*required, *made.get("required", [])],
+    }
+    return whole | ({"$defs": made["$defs"]} if "$defs" in made else {})
+
+
+def _tidy(value: object) -> object:
+    """Without titles, and without bounds of numbers: they would be compared with text such as 8s."""
+    if isinstance(value, dict):
+        drop = ("title", *_BOUNDS) if "pattern" in value or "type" not in value else ("title",)
+        return {key: _tidy(item) for key, item in value.items() if key not in drop}
+    return [_tidy(item) for item in value] if isinstance(value, list) else value
+
+
+def _find(kinds: Mapping[str, Workload]) -> dict[str, Any]:
+    dimensions = {d.name: d.summary for workload in kinds.values() for d in workload.dimensions}
+    extreme = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["extreme"],
+        "properties": {
+            "extreme": {"oneOf": [_const(name, summary) for name, summary in dimensions.items()]},
+            "between": _quantities(2),
+            "values": _quantities(),
+        },
+    }
+    names = [what for what in WHATS if what != "extreme"]
+    return {"description": "what is to be found", "anyOf": [{"enum": names}, extreme]}
+
+
+def _quantities(exactly: int | None = None) -> dict[str, Any]:
+    bounds = {"minItems": exactly or 1} | ({"maxItems": exactly} if exactly else {})
+    return {"type": "array", "items": {"type": ["string", "number"]}} | bounds
+
+
+def _load() -> dict[str, Any]:
+    cases = []
+    for name, model in PROFILES.items():
+        required = [] if name == "constant" else ["profile"]
+        cases.append(_case({"profile": _const(name, str(model.__doc__))}, required, model))
+    return {"description": "events per second: a rate, values to search in, or a profile", "anyOf": cases}
+
+
+def _instances() -> dict[str, Any]:
+    between = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"between": _quantities(2), "values": _quantities()},
+    }
+    return {
+        "description": "instances of the system under test",
+        "anyOf": [{"type": "integer", "minimum": 1}, _quantities(), between],
+    }
+
+
+def _objective() -> dict[str, Any]:
+    latency = f"(event-time|processing-time)\\s+({'|'.join(s.replace('.', '[.]') for s in STATISTICS)})"
+    others = "|".join(metric for metric in METRICS if metric not in ("event-time", "processing-time"))
+    one = {
+        "type": "string",
+        "pattern": f"^\\s*({latency}|{others})\\s*(<=|<|==)\\s*[0-9].*$",
+        "examples": ["lag-trend <= 1%", "event-time p99 < 2s", "lost == 0"],
+    }
+    return {"description": "what must hold", "anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}

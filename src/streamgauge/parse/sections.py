@@ -1,0 +1,141 @@
+"""The parts of an experiment file that are the same for every engine and workload.
+
+Each is a pydantic model: it checks the file and gives the JSON Schema its descriptions.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
+
+from streamgauge.model import units
+from streamgauge.model.experiment import Strategy
+from streamgauge.model.types import Count, Duration, Rate, Share
+from streamgauge.model.units import SECOND
+
+LONGEST = 7 * 86_400 * SECOND
+"""No trial and no profile is longer than a week."""
+MOST_RATE = 9e9
+"""No plan holds more events per second (model/profile.py)."""
+MOST_LEVELS = 1000
+
+Time = Annotated[Duration, Field(gt=0, le=LONGEST)]
+Load = Annotated[Rate, Field(gt=0, le=MOST_RATE)]
+Level = Annotated[Rate, Field(ge=0, le=MOST_RATE)]
+
+
+def _auto_or_duration(text: object) -> int | None:
+    return None if text == "auto" else units.parse_duration(text)
+
+
+def _share_or_rate(text: object) -> tuple[float, bool]:
+    if isinstance(text, str) and "/" in text:
+        return units.parse_rate(text), True
+    return units.parse_share(text), False
+
+
+Warmup = Annotated[
+    int | None,
+    BeforeValidator(_auto_or_duration),
+    WithJsonSchema({"type": "string", "examples": ["auto", "30s"], "pattern": "^(auto|[0-9].*)$"}),
+]
+Low = Annotated[
+    tuple[float, bool],
+    BeforeValidator(_share_or_rate),
+    WithJsonSchema({"type": ["string", "number"], "examples": ["33.3%", "280k/s"]}),
+]
+
+
+class Section(BaseModel):
+    """A part of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SearchSection(Section):
+    """How the answer is looked for."""
+
+    strategy: Strategy = Field(default="adaptive", description="how the next trial is chosen")
+    precision: Share = Field(default=0.05, gt=0, lt=1, description="how narrow the bracket must be, of its value")
+    lower_bound: StrictBool = Field(
+        default=True, description="for demand: begin each load at the demand of the load below it"
+    )
+
+
+class TrialSection(Section):
+    """How long each trial is and how often it is repeated."""
+
+    duration: Duration = Field(default=60 * SECOND, ge=SECOND, le=LONGEST, description="length after warm-up")
+    warmup: Warmup = Field(default=None, description="auto: a steady-state test ends it; or how long it is")
+    warmup_limit: Duration | None = Field(default=None, le=LONGEST, description="longest warm-up when it is auto")
+    limit: Duration | None = Field(
+        default=None, le=LONGEST, description="an undecided trial is extended to this; default five times duration"
+    )
+    repetitions: Count = Field(default=1, ge=1, le=1000, description="trials per value")
+    early: StrictBool = Field(default=True, description="end a trial as soon as its verdict is clear")
+    queue_bound: Count = Field(default=0, ge=0, description="events that may wait; 0 leaves it to the transport")
+    invalid_retries: Count = Field(default=2, ge=0, le=100, description="how often an INVALID trial is repeated")
+
+
+class Searched(Section):
+    """Values of the load to search in; with a profile, its mean rate is scaled to them."""
+
+    between: tuple[Load, Load] | None = Field(default=None, description="range of the load to search in")
+    values: list[Load] | None = Field(default=None, min_length=1, max_length=MOST_LEVELS, description="loads to test")
+
+
+class ConstantLoad(Searched):
+    """The same rate all the time."""
+
+    rate: Load | None = Field(default=None, description="events per second")
+
+
+class StepsLoad(Searched):
+    """One rate after the other."""
+
+    steps: list[tuple[Time, Level]] = Field(
+        min_length=1, max_length=MOST_LEVELS, description="[duration, rate] one after the other"
+    )
+
+
+class RampLoad(Searched):
+    """From one rate to another in a straight line."""
+
+    start: Level = Field(alias="from", description="rate at the beginning")
+    end: Level = Field(alias="to", description="rate at the end")
+    over: Time = Field(description="time from one to the other")
+
+
+class SpikesLoad(Searched):
+    """A base rate with a spike at the end of each period."""
+
+    base: Level = Field(description="rate between spikes")
+    peak: Load = Field(description="rate in a spike")
+    every: Time = Field(description="time from one spike to the next")
+    length: Time = Field(description="length of a spike")
+    over: Time | None = Field(default=None, description="how long spikes come; default the longest trial")
+
+
+class FluctuatingLoad(Searched):
+    """Karimov's experiment 5: full rate, a low one, full again, a third of the time each."""
+
+    rate: Load = Field(description="the full rate")
+    low: Low = Field(default=(0.333, False), description="the low rate, as a share of the full one or as a rate")
+    over: Time | None = Field(default=None, description="time of all three; default warm-up and duration of a trial")
+
+
+class ReplayLoad(Searched):
+    """A recorded series of rates."""
+
+    rates: list[Level] = Field(min_length=1, max_length=MOST_LEVELS, description="one rate per step")
+    step: Time = Field(default=SECOND, description="time that each rate lasts")
+
+
+Profile = Literal["constant", "steps", "ramp", "spikes", "fluctuating", "replay"]
+PROFILES: dict[Profile, type[Searched]] = {
+    "constant": ConstantLoad,
+    "steps": StepsLoad,
+    "ramp": RampLoad,
+    "spikes": SpikesLoad,
+    "fluctuating": FluctuatingLoad,
+    "replay": ReplayLoad,
+}

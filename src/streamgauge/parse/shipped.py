@@ -1,0 +1,33 @@
+"""The experiments that come with streamgauge. The one place in this room that reads files: our own."""
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+
+def _root() -> Traversable:
+    package = files("streamgauge")
+    inside = package.joinpath("experiments")
+    # An editable install has them where they are written: experiments/ beside src/.
+    return inside if inside.is_dir() else package.joinpath("..", "..", "experiments")
+
+
+def _found(folder: Traversable, prefix: str = "") -> dict[str, Traversable]:
+    found: dict[str, Traversable] = {}
+    for item in folder.iterdir():
+        if item.is_dir():
+            found |= _found(item, f"{prefix}{item.name}/")
+        elif item.name.endswith(".yaml"):
+            found[prefix + item.name.removesuffix(".yaml")] = item
+    return found
+
+
+def shipped_names() -> tuple[str, ...]:
+    """Names of the experiments that can be run by name, such as ``quickstart``."""
+    root = _root()
+    return tuple(sorted(_found(root))) if root.is_dir() else ()
+
+
+def shipped_text(name: str) -> str:
+    """The text of one of them; KeyError if there is none of that name."""
+    root = _root()
+    return (_found(root) if root.is_dir() else {})[name].read_text("utf-8")

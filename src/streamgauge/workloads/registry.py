@@ -1,0 +1,20 @@
+"""All workloads by name."""
+
+from streamgauge.workloads.base import Workload
+from streamgauge.workloads.database_storage import database_storage
+from streamgauge.workloads.downsampling import downsampling
+from streamgauge.workloads.hierarchical_aggregation import hierarchical_aggregation
+from streamgauge.workloads.time_attribute_aggregation import time_attribute_aggregation
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+
+
+def workloads() -> dict[str, Workload]:
+    """The workloads that there are, by name."""
+    known = (
+        windowed_aggregation,
+        database_storage,
+        downsampling,
+        time_attribute_aggregation,
+        hierarchical_aggregation,
+    )
+    return {workload.name: workload for workload in known}

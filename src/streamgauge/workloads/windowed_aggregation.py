@@ -1,0 +1,36 @@
+"""Karimov's windowed aggregation: the revenue of each gem pack over a sliding window."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from streamgauge.model.experiment import Dimension
+from streamgauge.model.types import Count, Duration
+from streamgauge.workloads.base import Workload
+from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed
+
+
+class WindowedAggregationParams(Windowed):
+    """SUM(price) per gem pack over [window, slide] of PURCHASES(userID, gemPackID, price, time)."""
+
+    window: Duration = Field(default=8 * 10**9, gt=0, description="length of the event-time window")
+    slide: Duration = Field(default=4 * 10**9, gt=0, description="time from one window to the next")
+    gem_packs: Count = Field(default=100, ge=1, le=10**9, description="number of gem packs: the keys of the sum")
+    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who buy")
+    distribution: Literal["normal", "uniform", "zipf", "single"] = Field(
+        default="normal", description="how purchases fall on gem packs; single is Karimov's experiment 4"
+    )
+
+
+windowed_aggregation = Workload(
+    name="windowed-aggregation",
+    summary="sum of prices per gem pack over a sliding window",
+    paper="Karimov 2018",
+    params=WindowedAggregationParams,
+    dimensions=(
+        WINDOW,
+        SLIDE,
+        Dimension("gem_packs", "count", "higher", "number of keys that are summed"),
+        Dimension("users", "count", "higher", "number of users in the purchases"),
+    ),
+)

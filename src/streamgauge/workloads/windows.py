@@ -1,0 +1,37 @@
+"""What workloads with event-time windows have in common: their parameters and what cannot be."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from streamgauge.model.experiment import Dimension
+from streamgauge.model.types import Duration
+from streamgauge.model.units import format_duration
+from streamgauge.workloads.base import Params
+
+WINDOW = Dimension("window", "duration", "higher", "length of the event-time window")
+SLIDE = Dimension("slide", "duration", "lower", "time from one window to the next: the shorter, the more overlap")
+
+
+def impossible(key: str, sentence: str) -> PydanticCustomError:
+    """A combination of parameters that cannot be; ``key`` is the one to point at."""
+    return PydanticCustomError("combination", "{sentence}", {"sentence": sentence, "key": key})
+
+
+class Windowed(Params):
+    """Parameters of a workload with windows. ``slide`` None or equal to ``window`` is a tumbling window."""
+
+    window: Duration = Field(default=60 * 10**9, gt=0, description="length of the event-time window")
+    watermark: Duration = Field(default=0, ge=0, description="how long a window waits for late events")
+
+    @model_validator(mode="after")
+    def _windows_leave_no_gap(self) -> Self:
+        slide = getattr(self, "slide", None)
+        if slide is not None and slide > self.window:
+            raise impossible(
+                "slide",
+                f"a slide of {format_duration(slide)} is longer than the window of {format_duration(self.window)}: "
+                "events between two windows would be in none",
+            )
+        return self
