@@ -49,6 +49,8 @@ CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "co
 MOMENTS = {"now", "today", "utcnow"}
 SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
 CATCH_ALL_BY_NAME = {"streamgauge.cli.main", "streamgauge.engines.registry"}
+RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
+"""They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -141,8 +143,8 @@ def only_run_owns_clock_and_processes(module: Module) -> list[str]:
 
 
 def only_the_store_writes(module: Module) -> list[str]:
-    """``store`` alone writes into the results folder; ``cli`` may write where the user says (``init``, a bug's file)."""
-    if module.room in ("store", "cli"):
+    """``store`` alone writes into the results folder; ``cli`` may write where the user says, as ``init`` does."""
+    if module.room in ("store", "cli") or module.name in RUNTIME_FOLDER_BY_NAME:
         return []
     breaches = []
     for node, name in calls(module):
