@@ -1,9 +1,32 @@
 """A system under test in virtual time: whole experiments in milliseconds, and plans past one's machine."""
 
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 from pydantic import Field
 
 from streamgauge.engines.base import Options
+from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
+from streamgauge.model.trial import Ending, Outcome, Trial
 from streamgauge.model.types import Count, Duration, Rate, Share
+from streamgauge.model.units import SECOND, format_count, format_rate
+from streamgauge.stats import buckets
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+COLD = 0.3
+"""Share of its capacity that a system has at the beginning of its warm-up."""
+CRASH_AFTER = 5
+"""Seconds after which a system crashes at a load it cannot bear."""
+FIRST_LOOK = 8
+SAMPLES = 8
+"""Latency samples per second where every event is an output."""
 
 
 class SimulatedOptions(Options):
@@ -36,3 +59,226 @@ class SimulatedOptions(Options):
     lose: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs that are lost")
     duplicate: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs that come twice")
     alter: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs with a wrong value")
+
+
+class Simulated:
+    """The engine: it describes itself, and imagines trials."""
+
+    name = "simulated"
+    summary = "a system with known capacity, noise and faults, in virtual time"
+    options: type[Options] = SimulatedOptions
+    workloads: frozenset[str] | None = None
+
+    def check(self, options: dict[str, Any]) -> Sequence[str]:
+        """Settings that contradict each other."""
+        o = SimulatedOptions.model_construct(**options)
+        problems = []
+        if o.pause and not o.pause_every:
+            problems.append("pause needs pause_every, the time from one pause to the next")
+        if o.pause_every and o.pause >= o.pause_every:
+            problems.append("pause must be shorter than pause_every, or nothing is ever processed")
+        if o.batch_interval and o.batch_cost >= o.batch_interval:
+            problems.append("batch_cost must be shorter than batch_interval")
+        if o.batch_cost and not o.batch_interval:
+            problems.append("batch_cost needs batch_interval, the time from one micro-batch to the next")
+        return problems
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"engine": self.name, "virtual": True, "options": options}
+
+    def imagine(self, trial: Trial, work: float) -> "SimulatedTrial":
+        return SimulatedTrial(trial, SimulatedOptions.model_construct(**trial.options), work)
+
+
+simulated = Simulated()
+
+
+def mean_capacity(options: SimulatedOptions, instances: int, work: float = 1.0) -> float:
+    """Long-run events per second that the system can do: the Universal Scalability Law, less the pauses."""
+    n = float(max(instances, 1))
+    speedup = n / (1 + options.contention * (n - 1) + options.coherence * n * (n - 1))
+    running = 1 - options.pause / options.pause_every if options.pause_every else 1.0
+    return options.capacity * speedup * running / work
+
+
+class SimulatedTrial:
+    """One trial in virtual time. Everything follows from the trial's seed."""
+
+    def __init__(self, trial: Trial, options: SimulatedOptions, work: float) -> None:
+        self._trial, self._options = trial, options
+        length = -(-(trial.limit + (trial.warmup if trial.warmup is not None else trial.warmup_limit)) // SECOND)
+        self._plan = trial.profile.plan(length * SECOND)
+        self._rng = np.random.default_rng(trial.seed)
+        instances = trial.instances if trial.instances > 1 else options.instances
+        self._capacity = self._capacity_by_second(length, mean_capacity(options, instances, work))
+        self._published = self._plan.count(np.arange(length + 1, dtype=np.int64) * SECOND)
+        self._batch_start, self._ack_time, self._ack_total = (
+            self._batches() if options.batch_interval else self._continuous()
+        )
+        self._firings = self._fire()
+        self._stop, self._ending, self._detail = self._end(length)
+
+    def _capacity_by_second(self, length: int, mean: float) -> Floats:
+        o = self._options
+        shock = self._rng.standard_normal(length).tolist()
+        scale, level = math.sqrt(1 - o.noise_memory**2), 0.0
+        walk = []
+        for i, s in enumerate(shock):
+            level = s if i == 0 else o.noise_memory * level + scale * s
+            walk.append(level)
+        noise = np.maximum(1 + o.noise * np.array(walk), 0.0)
+        second = np.arange(length)
+        if o.warmup:
+            to_go = np.maximum(1 - (second + 0.5) * SECOND / o.warmup, 0.0)
+            noise *= 1 - (1 - COLD) * to_go**2
+        if o.pause_every:
+            mean /= 1 - o.pause / o.pause_every
+            edges = np.arange(length + 1, dtype=np.int64) * SECOND
+            # nanoseconds of pause before each edge: a pause ends each period
+            paused = edges // o.pause_every * o.pause + np.maximum(edges % o.pause_every - (o.pause_every - o.pause), 0)
+            noise *= 1 - np.diff(paused) / SECOND
+        return mean * noise
+
+    def _continuous(self) -> tuple[Ints, Ints, Ints]:
+        """An acknowledgement at the end of each second. Lag is a reflected walk (Lindley)."""
+        length = len(self._capacity)
+        walk = np.concatenate([[0.0], np.cumsum(np.diff(self._published) - self._capacity)])
+        lag = walk - np.minimum.accumulate(np.minimum(walk, 0.0))
+        total = self._published - np.rint(lag).astype(np.int64)
+        ends = np.arange(1, length + 1, dtype=np.int64) * SECOND
+        return ends, ends, np.maximum.accumulate(total)[1:]
+
+    def _batches(self) -> tuple[Ints, Ints, Ints]:
+        """Micro-batches: each takes what is there when it starts, at the next trigger after the last one."""
+        o, length = self._options, len(self._capacity)
+        done_by = np.concatenate([[0.0], np.cumsum(self._capacity)])
+        edge, end = done_by.tolist(), float(length)
+        interval, cost = o.batch_interval / SECOND, o.batch_cost / SECOND
+        capacity = self._capacity.tolist()
+        segment, first = self._plan.start.tolist(), self._plan.first.tolist()
+        starts, times, totals = [], [], []
+        now, taken = interval, 0
+        while now < end:
+            trigger = int(now * SECOND)
+            i = bisect_right(segment, trigger) - 1
+            into, span = trigger - segment[i], segment[i + 1] - segment[i]
+            there = first[i] + into * (first[i + 1] - first[i]) // span
+            start = min(now + cost, end)
+            whole = int(start)
+            have = edge[min(whole, length)] + (start - whole) * (capacity[whole] if whole < length else 0.0)
+            goal = have + (there - taken)
+            if goal >= edge[-1]:
+                break
+            at = max(bisect_right(edge, goal) - 1, 0)
+            finish = max(at + (goal - edge[at]) / (edge[at + 1] - edge[at]), start)
+            starts.append(trigger)
+            times.append(int(finish * SECOND))
+            totals.append(there)
+            taken = there
+            # the trigger fires at whole intervals, or at once when the batch took longer than one
+            now = max(finish, (int(now / interval) + 1) * interval)
+        return np.array(starts, np.int64), np.array(times, np.int64), np.array(totals, np.int64)
+
+    def _end(self, length: int) -> tuple[int, Ending, str]:
+        o, trial = self._options, self._trial
+        if o.crash_at is not None and trial.profile.peak >= o.crash_at:
+            why = f"the simulated system crashes at {format_rate(o.crash_at)}"
+            return min(CRASH_AFTER, length), "crashed", why
+        if trial.queue_bound:
+            acked = np.concatenate([[0], self._ack_total])
+            held = (
+                self._published[1:] - acked[np.searchsorted(self._ack_time, np.arange(1, length + 1) * SECOND, "right")]
+            )
+            full = np.flatnonzero(held > trial.queue_bound)
+            if full.size:
+                return int(full[0]) + 1, "queue-full", f"more than {format_count(trial.queue_bound)} events waited"
+        return length, "completed", ""
+
+    def seconds(self) -> Iterator[Seconds]:
+        """Second by second; the first few at once, since no rule decides on fewer."""
+        whole = self._all_seconds()
+        start = 0
+        for stop in [*range(min(FIRST_LOOK, self._stop), self._stop), self._stop]:
+            yield whole.between(start, stop)
+            start = stop
+
+    def _all_seconds(self) -> Seconds:
+        stop = self._stop
+        second = np.searchsorted(np.arange(1, stop + 1) * SECOND, self._ack_time, "left")
+        inside = second < stop
+        second, times, totals = second[inside], self._ack_time[inside], self._ack_total[inside]
+        acked, acks = np.zeros(stop, np.int64), np.bincount(second, minlength=stop)
+        np.add.at(acked, second, np.diff(totals, prepend=0))
+        ack_time, ack_lag = np.full(stop, -1, np.int64), np.full(stop, -1, np.int64)
+        ack_time[second] = times  # the last one of a second wins
+        ack_lag[second] = self._plan.count(times) - totals
+        offered = np.diff(self._published[: stop + 1])
+        queue = self._published[1 : stop + 1] - np.cumsum(acked)
+        if self._options.batch_interval:
+            queue = queue + acked  # the longest queue is the one before the last acknowledgement
+        fired = self._firings
+        shown = fired.second < stop
+        at, rows = fired.second[shown], fired.rows[shown]
+        columns = {
+            "offered": offered,
+            "published": offered,
+            "served": acked,
+            "acknowledged": acked,
+            "acks": acks,
+            "ack_time": ack_time,
+            "ack_lag": ack_lag,
+            "queue": queue,
+            "outputs": np.bincount(at, rows, stop).astype(np.int64),
+            "firings": np.bincount(at, minlength=stop),
+        }
+        kinds: dict[Kind, Latencies] = {
+            "event-time": Latencies(at, buckets.index(fired.event_time[shown]), rows),
+            "processing-time": Latencies(at, buckets.index(fired.processing_time[shown]), rows),
+        }
+        return Seconds(0, columns, kinds)
+
+    def _fire(self) -> "Firings":
+        """When outputs leave: a window fires once all that is due before its end (and watermark) is processed."""
+        params, o = self._trial.params, self._options
+        period = int(params.get("slide") or params.get("window") or SECOND // SAMPLES)
+        due = np.arange(period, self._plan.horizon, period, dtype=np.int64)
+        needed = np.minimum(self._plan.count(due + int(params.get("watermark", 0))), self._plan.total)
+        reached = int(np.searchsorted(needed, self._ack_total[-1] if self._ack_total.size else 0, "right"))
+        due, needed = due[:reached], needed[:reached]
+        ack = np.searchsorted(self._ack_total, needed, "left")
+        if o.batch_interval:
+            done, service = self._ack_time[ack], (self._ack_time - self._batch_start)[ack]
+        else:
+            totals, times = np.concatenate([[0], self._ack_total]), np.concatenate([[0], self._ack_time])
+            done, service = np.interp(needed, totals, times).astype(np.int64), np.zeros(reached, np.int64)
+        own = o.delay * np.exp(o.delay_spread * self._rng.standard_normal(reached))
+        emitted = np.maximum(done, due) + own.astype(np.int64)
+        keys = params.get("gem_packs") or params.get("keys") or 1
+        windowed = "slide" in params or "window" in params
+        rows = np.full(reached, keys) if windowed else np.diff(needed, prepend=0)
+        micros = np.rint(np.stack([emitted - due, service + own]) / 1000).astype(np.int64)
+        return Firings(emitted // SECOND, rows.astype(np.int64), micros[0], micros[1])
+
+    def outcome(self, stop: int) -> Outcome:
+        """How it ended, if it was stopped after ``stop`` seconds."""
+        o = self._options
+        expected = int(self._firings.rows[self._firings.second < stop].sum())
+        lost, duplicate, wrong = (_faults(expected, share) for share in (o.lose, o.duplicate, o.alter))
+        account = Account(expected, expected - lost + duplicate, lost, duplicate, wrong, checked=True)
+        cut_short = stop < self._stop
+        ending: Ending = "completed" if cut_short else self._ending
+        return Outcome(ending, "" if cut_short else self._detail, account=account)
+
+
+def _faults(expected: int, share: float) -> int:
+    return max(1, round(expected * share)) if share > 0 and expected else 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Firings:
+    """Outputs of a simulated trial: second of emission, rows, latencies in µs."""
+
+    second: Ints
+    rows: Ints
+    event_time: Ints
+    processing_time: Ints

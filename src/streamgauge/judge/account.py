@@ -95,7 +95,7 @@ def compare(
     """
     place, first = _places(expected, observed, identity)
     answers = len(expected[identity[0]])
-    must = np.asarray(expected[identity[0]], np.int64) + window <= closed
+    must = _whole(expected[identity[0]]) + window <= closed
     came = np.zeros(answers, bool)
     came[place[place >= 0]] = True
     wrong = _differs(expected, observed, place, identity)
@@ -125,9 +125,8 @@ def compare(
 def _places(expected: Table, observed: Table, identity: Sequence[str]) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """For each observed row its row of the answer (−1: none), and whether it is the first of its identity."""
     answers = len(expected[identity[0]])
-    codes = np.zeros(answers + len(observed[identity[0]]), np.int64)
-    for name in identity:
-        column = _small(np.concatenate([np.asarray(expected[name], np.int64), np.asarray(observed[name], np.int64)]))
+    codes, *rest = (_small(np.concatenate([_whole(expected[name]), _whole(observed[name])])) for name in identity)
+    for column in rest:
         codes = _small(codes * (int(column.max(initial=0)) + 1) + column)
     room = int(codes.max(initial=0)) + 1
     answer_of = np.full(room, -1, np.int64)
@@ -138,6 +137,10 @@ def _places(expected: Table, observed: Table, identity: Sequence[str]) -> tuple[
     earliest = np.zeros(room, np.int64)
     earliest[seen[::-1]] = np.arange(len(seen))[::-1]  # of equal codes the last one written stays: the first row
     return answer_of[seen], earliest[seen] == np.arange(len(seen))
+
+
+def _whole(column: npt.NDArray[np.signedinteger]) -> Rows:
+    return np.asarray(column, np.int64)
 
 
 def _small(values: Rows) -> Rows:
@@ -173,7 +176,4 @@ def _late(observed: Table, window_start: str, wait: int, lateness: int | None) -
     """Rows emitted more than ``lateness`` after their window could close; none where nobody asks or knows."""
     if lateness is None or EMITTED not in observed:
         return np.zeros(len(observed[window_start]), bool)
-    result: npt.NDArray[np.bool_] = (
-        np.asarray(observed[EMITTED], np.int64) - np.asarray(observed[window_start], np.int64) > wait + lateness
-    )
-    return result
+    return _whole(observed[EMITTED]) - _whole(observed[window_start]) > wait + lateness

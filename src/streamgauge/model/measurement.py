@@ -53,6 +53,10 @@ class Measurement:
     """Acknowledged events per second while a backlog was there: what the SUT can do. None if it never was."""
     lag_start: float
     lag_end: float
+    lag_corridor: float
+    """Range that the lag stayed in, events."""
+    latency_corridor: float
+    """Range that the mean event-time latency of a second stayed in, seconds."""
     longest_queue: int
     drops: int
     latencies: dict[Kind, LatencySummary]

@@ -41,6 +41,15 @@ class Piece:
         slope = (Fraction(self.until) - Fraction(self.rate)) / Fraction(self.duration, SECOND)
         return Fraction(self.rate) * t + slope * t * t / 2
 
+    def floors(self, before: Fraction, elapsed: list[int]) -> list[int]:
+        """Whole events due by each moment, if ``before`` were due when the piece began. Same as count, faster."""
+        if self.rate != self.until:
+            return [int(before + self.count(e)) for e in elapsed]
+        rate = Fraction(self.rate)
+        below = before.denominator * rate.denominator * SECOND
+        at_start, per_nano = before.numerator * rate.denominator * SECOND, rate.numerator * before.denominator
+        return [(at_start + per_nano * e) // below for e in elapsed]
+
 
 @dataclass(frozen=True, slots=True)
 class LoadProfile:
@@ -77,9 +86,9 @@ class LoadProfile:
         begin, before = 0, Fraction(0)
         for piece in pieces:
             step = SECOND if piece.rate == piece.until else _RAMP_STEP
-            for elapsed in [*range(step, piece.duration, step), piece.duration]:
-                starts.append(begin + elapsed)
-                firsts.append(int(before + piece.count(elapsed)))
+            elapsed = [*range(step, piece.duration, step), piece.duration]
+            starts += [begin + e for e in elapsed]
+            firsts += piece.floors(before, elapsed)
             begin, before = begin + piece.duration, before + piece.count(piece.duration)
         return Plan(np.array(starts, np.int64), np.array(firsts, np.int64))
 

@@ -1,0 +1,127 @@
+"""One objective against one measurement: holds, broken or unclear, and the sentence that says it."""
+
+from streamgauge.judge import rule
+from streamgauge.model.measurement import Check, Holding, Interval, Measurement
+from streamgauge.model.objective import Objective
+from streamgauge.model.seconds import Kind
+from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+
+COUNTED = ("lost", "duplicate", "wrong", "late")
+TRENDS = ("lag-trend", "latency-trend")
+_FEW_FIRINGS = 100
+
+
+def check(objective: Objective, measured: Measurement, lean: rule.Lean = rule.lean_full) -> Check:
+    """Judge one objective, a trend by the rule ``lean``."""
+    metric = objective.metric
+    if metric in TRENDS:
+        return _trend(objective, measured, lean)
+    if metric == "event-time" or metric == "processing-time":  # noqa: PLR1714 (spelled out for the type checker)
+        return _latency(objective, measured, metric)
+    return _plain(objective, measured)
+
+
+def _plain(objective: Objective, measured: Measurement) -> Check:
+    metric = objective.metric
+    if metric in COUNTED:
+        value, base = float(getattr(measured.account, metric)), float(measured.account.expected)
+        return _compared(objective, value, base, f"{format_count(value)} outputs {_PAST[metric]}")
+    if metric == "output-error":
+        return _output_error(objective, measured)
+    if metric == "lag-growth":
+        value = measured.lag_end - measured.lag_start
+        return _compared(objective, value, measured.load, f"the lag grew by {format_count(value)} events")
+    if metric == "queue":
+        value = float(measured.longest_queue)
+        return _compared(objective, value, measured.load, f"up to {format_count(value)} events waited in the queue")
+    return _compared(
+        objective, float(measured.drops), 0.0, f"the connection to the queue was dropped {measured.drops} ×"
+    )
+
+
+_PAST = {"lost": "were lost", "duplicate": "came twice", "wrong": "were wrong", "late": "came late"}
+
+
+def evidence(objective: Objective, measured: Measurement) -> rule.Evidence | None:
+    """The trend that this objective is about, with its threshold in the trend's own unit."""
+    lag = objective.metric == "lag-trend"
+    trend = measured.lag_trend if lag else measured.latency_trend
+    if trend is None:
+        return None
+    scale = measured.load if lag else 1.0
+    limit = objective.threshold * scale if objective.relative else objective.threshold
+    corridor = measured.lag_corridor if lag else measured.latency_corridor
+    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor)
+
+
+def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Check:
+    seen = evidence(objective, measured)
+    lag = objective.metric == "lag-trend"
+    if seen is None:
+        what = "acknowledgements" if lag else "outputs"
+        sentence = f"too few {what} in {measured.judged_seconds} s for a trend; lengthen trial.duration"
+        return Check(objective.text, "unclear", float("nan"), float("nan"), sentence)
+    state = lean(seen)
+    shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
+    ending = {
+        "holds": "within the objective",
+        "broken": "more than the objective allows",
+        "unclear": f"and {measured.judged_seconds} s of this noise do not tell on which side it is",
+    }[state]
+    return Check(objective.text, state, seen.trend.mean, seen.threshold, f"{shown}: {ending}")
+
+
+def _growth(trend: Interval, threshold: float, load: float) -> str:
+    interval = f"{trend.low / load:.2%} … {trend.high / load:.2%}"
+    return (
+        f"the queue grows by {format_rate(trend.mean)} ({trend.mean / load:.2%} of the load, "
+        f"95 % interval {interval}), allowed is {threshold / load:.2%}"
+    )
+
+
+def _slower(trend: Interval, threshold: float) -> str:
+    low, high = format_duration(trend.low * SECOND), format_duration(trend.high * SECOND)
+    return (
+        f"event-time latency grows by {format_duration(trend.mean * SECOND)} per second "
+        f"(95 % interval {low} … {high}), allowed is {format_duration(threshold * SECOND)}"
+    )
+
+
+def _latency(objective: Objective, measured: Measurement, kind: Kind) -> Check:
+    summary = measured.latencies.get(kind)
+    name = objective.statistic or "p99"
+    if summary is None:
+        sentence = f"no output carried a {kind} latency; let the pipeline put out max_due and max_ingested"
+        return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
+    simple = {"avg": summary.average, "min": summary.least, "max": summary.most}
+    shown = f"{kind} {name}"
+    if name in simple:
+        value = simple[name]
+    elif name in ("p99", "p99.9") and summary.firings < _FEW_FIRINGS * (1 if name == "p99" else 10):
+        value, shown = summary.most, f"{kind} max (too few firings, {summary.firings}, for a {name})"
+    elif name in summary.percentiles:
+        value = summary.percentiles[name]
+    else:
+        sentence = f"{summary.firings} firings do not carry a {name}; lengthen trial.duration"
+        return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
+    holds = objective.holds(value, objective.threshold)
+    sentence = f"{shown} is {format_duration(value)}, the objective is {objective.operator} "
+    sentence += format_duration(objective.threshold)
+    return Check(objective.text, "holds" if holds else "broken", value, objective.threshold, sentence)
+
+
+def _output_error(objective: Objective, measured: Measurement) -> Check:
+    account = measured.account
+    if not account.expected:
+        sentence = "no output was expected yet; lengthen trial.duration"
+        return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
+    value = abs(account.observed - account.expected) / account.expected
+    shown = f"{account.observed} outputs instead of {account.expected} ({format_share(value)} off)"
+    state: Holding = "holds" if objective.holds(value, objective.threshold) else "broken"
+    return Check(objective.text, state, value, objective.threshold, shown)
+
+
+def _compared(objective: Objective, value: float, base: float, shown: str) -> Check:
+    limit = objective.threshold * base if objective.relative else objective.threshold
+    state: Holding = "holds" if objective.holds(value, limit) else "broken"
+    return Check(objective.text, state, value, limit, f"{shown}, the objective is {objective.text}")

@@ -1,0 +1,125 @@
+"""Measurement → Verdict: DESIGN's table of verdicts, from the top down."""
+
+from collections.abc import Sequence
+
+from streamgauge.judge.checks import COUNTED, check, evidence
+from streamgauge.judge.rule import lean_of
+from streamgauge.model.measurement import Check, Estimate, Measurement, Verdict, VerdictKind
+from streamgauge.model.objective import Objective
+from streamgauge.model.seconds import Account
+from streamgauge.model.trial import Recording
+from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+
+LEAST_ACHIEVED = 0.995
+MOST_SCHEDULE_LAG = SECOND // 20
+MOST_RUN_DELAY = 0.10
+MOST_FOREIGN = 0.05
+MOST_CLOCK_STEP = SECOND // 100
+
+
+def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
+    """What the trial says. The driver's own faults come first: they never count against the engine."""
+    faults = driver_faults(recording, measured)
+    if faults:
+        return Verdict(VerdictKind.INVALID, tuple(faults))
+    lean = lean_of(recording.trial.may_end_early, recording.trial.duration / SECOND)
+    checks = tuple(check(o, measured, lean) for o in objectives)
+    stop = _sut_faults(recording, measured, objectives, checks)
+    if stop is not None:
+        return stop
+    estimate = boundary(objectives, measured)
+    broken = tuple(c.sentence for c in checks if c.state == "broken")
+    ending = recording.outcome
+    if ending.ending == "queue-full":
+        why = f"the queue reached its bound ({ending.detail}) at {format_rate(measured.load)}; lower the load"
+        return Verdict(VerdictKind.OVERLOADED, (why, *broken), checks, estimate)
+    if broken:
+        return Verdict(VerdictKind.OVERLOADED, broken, checks, estimate)
+    unclear = tuple(c.sentence for c in checks if c.state == "unclear")
+    if unclear:
+        return Verdict(VerdictKind.UNDECIDED, unclear, checks, estimate)
+    return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
+
+
+def driver_faults(recording: Recording, m: Measurement) -> list[str]:
+    """Sentences on what the driver or the machine did wrong."""
+    outcome = recording.outcome
+    faults = list(outcome.disturbances)
+    if outcome.ending == "driver-failed":
+        faults.append(f"the driver failed: {outcome.detail or 'no reason given'}")
+    if m.judged_seconds and m.achieved_share < LEAST_ACHIEVED:
+        faults.append(
+            f"the generator published {m.achieved_share:.2%} of the planned events (at least {LEAST_ACHIEVED:.1%}); "
+            "give the driver more cores or lower the load"
+        )
+    if m.schedule_lag_p99 > MOST_SCHEDULE_LAG:
+        faults.append(
+            f"the generator was {format_duration(m.schedule_lag_p99)} behind its schedule (p99, at most "
+            f"{format_duration(MOST_SCHEDULE_LAG)}); keep other work off the driver's cores"
+        )
+    if m.run_delay_share > MOST_RUN_DELAY:
+        faults.append(
+            f"the driver waited for a CPU {format_share(m.run_delay_share)} of the time (at most "
+            f"{format_share(MOST_RUN_DELAY)}); keep other work off its cores"
+        )
+    if m.clock_step > MOST_CLOCK_STEP:
+        faults.append(f"the wall clock stepped by {format_duration(m.clock_step)}; stop what sets it and repeat")
+    if m.foreign_share > MOST_FOREIGN:
+        faults.append(
+            f"others used {format_share(m.foreign_share)} of the system under test's cores (at most "
+            f"{format_share(MOST_FOREIGN)}); keep other work off them"
+        )
+    return faults
+
+
+def _sut_faults(
+    recording: Recording, measured: Measurement, objectives: Sequence[Objective], checks: Sequence[Check]
+) -> Verdict | None:
+    outcome, account = recording.outcome, measured.account
+    at = f"at {format_rate(measured.load)}"
+    if outcome.ending in ("crashed", "stalled", "dropped"):
+        what = {"crashed": "crashed", "stalled": "stalled", "dropped": "dropped its connection to the queue"}
+        tail = tuple(f"its log: {line}" for line in outcome.log_tail[-5:])
+        detail = f": {outcome.detail}" if outcome.detail else ""
+        why = f"the system under test {what[outcome.ending]} {at}{detail}"
+        return Verdict(VerdictKind.FAILED, (why, *tail), tuple(checks))
+    if account.checked and account.expected and not account.observed:
+        why = f"not one of {format_count(account.expected)} expected outputs came although input was consumed {at}"
+        return Verdict(VerdictKind.FAILED, (why,), tuple(checks), stops_run=True)
+    named: set[str] = {o.metric for o in objectives}
+    wrongs = _unnamed_faults(account, named)
+    wrongs += [
+        c.sentence for o, c in zip(objectives, checks, strict=True) if o.metric in COUNTED and c.state == "broken"
+    ]
+    if wrongs:
+        return Verdict(VerdictKind.FAILED, tuple(wrongs), tuple(checks), stops_run=True)
+    return None
+
+
+def _unnamed_faults(account: Account, named: set[str]) -> list[str]:
+    """Lost, doubled or wrong outputs fail a trial also where no objective names them."""
+    faults = {"lost": account.lost, "duplicate": account.duplicate, "wrong": account.wrong}
+    return [
+        f"{format_count(count)} of {format_count(account.expected)} outputs were "
+        f"{'doubled' if m == 'duplicate' else m}; the system under test gives wrong answers (allow it with an objective such as '{m} <= 0.1%')"
+        for m, count in faults.items()
+        if count and m not in named
+    ]
+
+
+def boundary(objectives: Sequence[Objective], measured: Measurement) -> Estimate | None:
+    """The load at which the lag trend would just hold, read from how fast an overloaded queue grows.
+
+    Growth is load − capacity; the objective holds up to growth = θ·load (relative) or θ (absolute).
+    """
+    if measured.capacity is None:
+        return None
+    for objective in objectives:
+        if objective.metric != "lag-trend" or evidence(objective, measured) is None:
+            continue
+        held = measured.capacity.mean
+        if objective.relative:
+            scale = 1 / (1 - objective.threshold) if objective.threshold < 1 else 1.0
+            return Estimate(held * scale, measured.capacity.error * scale)
+        return Estimate(held + objective.threshold, measured.capacity.error)
+    return None

@@ -1,0 +1,47 @@
+"""The trend of an integrated series (lag, latency): the mean of its increments, with an honest interval.
+
+A line fitted to lag has a wrong interval, because the errors of lag add up. Its increments do not: they
+are a stationary series with short memory, and the mean of such a series has a known error. The memory is
+estimated as an AR(1) process with the small-sample correction of Marriott and Pope (1954); the interval
+is Student's with the degrees of freedom of the equivalent independent sample.
+"""
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from streamgauge.model.measurement import Interval
+
+Floats = npt.NDArray[np.float64]
+
+LEAST_INCREMENTS = 5
+_MEMORY = (-0.5, 0.95)
+
+
+def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | None:
+    """Mean growth of ``level`` per unit of ``time`` between its samples; None with too few of them."""
+    spans, steps = np.diff(time), np.diff(level)
+    if len(steps) < LEAST_INCREMENTS or not np.all(spans > 0):
+        return None
+    total = float(spans.sum())
+    growth = float(steps.sum()) / total
+    error, memory, freedom = mean_error(steps - growth * spans)
+    error *= len(steps) / total
+    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+    return Interval(growth, growth - half, growth + half, error, len(steps), memory, freedom)
+
+
+def mean_error(residuals: Floats) -> tuple[float, float, float]:
+    """Standard error of the mean of a series with these residuals, its lag-1 correlation, degrees of freedom."""
+    n = len(residuals)
+    power = float(np.dot(residuals, residuals)) / n
+    if power <= 0.0:
+        return 0.0, 0.0, float(n - 1)
+    seen = float(np.dot(residuals[1:], residuals[:-1])) / n / power
+    memory = min(max(seen + (1 + 3 * seen) / n, _MEMORY[0]), _MEMORY[1])
+    inflation = (1 + memory) / (1 - memory)
+    independent = n / inflation
+    variance = power / (1 - min(1 / independent, 0.8))
+    return math.sqrt(variance * inflation / n), memory, max(independent - 1, 2.0)
