@@ -1,0 +1,132 @@
+"""The queue's door: Arrow Flight on a Unix socket, plain Arrow on the wire, for engines in any language.
+
+``do_get`` with the ticket ``{"stream", "partition", "start", "stop"}`` streams a range. The actions ``cut``,
+``acknowledge`` and ``status`` take and give JSON. Ready batches are handed to Flight as a reader, so that they
+stream in C++ without Python's lock: the generator in the same process keeps its ticks.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import flight
+
+from streamgauge.transport.backlog import Backlog, BacklogError, Lane
+from streamgauge.transport.token import KEY, Doorkeeper, caller
+
+SUT = "sut"
+CONTROL = "control"
+
+Json = dict[str, Any]
+Control = Callable[[str, Json], Json]
+
+
+def refuse(action: str, body: Json) -> Json:
+    """The control channel of a queue that has none."""
+    raise flight.FlightServerError(f"no action {action}")
+
+
+class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
+    """Serves a backlog. ``publish`` is for the generator in the same process, the rest for the wire."""
+
+    def __init__(
+        self,
+        location: str,
+        backlog: Backlog,
+        *,
+        schemas: Mapping[str, pa.Schema],
+        tokens: Mapping[str, str],
+        lock: AbstractContextManager[Any],
+        now_ns: Callable[[], int],
+        control: Control = refuse,
+    ) -> None:
+        """``tokens`` has the secrets of the roles ``sut`` and ``control``; ``now_ns`` is the run's clock."""
+        self.backlog, self.lock = backlog, lock
+        self._schemas, self._now, self._control = dict(schemas), now_ns, control
+        super().__init__(location, middleware={KEY: Doorkeeper(tokens)})
+
+    def publish(self, parts: list[tuple[Lane, pa.RecordBatch]], until_us: int) -> bool:
+        """Put a tick into the queue; False when it is full."""
+        with self.lock:
+            return self.backlog.publish(parts, until_us)
+
+    def status(self) -> Json:
+        """The exact counts at this moment."""
+        with self.lock:
+            b = self.backlog
+            drops = b.settle(self._now())
+            return {
+                "published": b.published,
+                "served": b.served,
+                "reread": b.reread,
+                "acknowledged": b.acknowledged,
+                "lag": b.lag,
+                "longest": b.longest,
+                "held_bytes": b.held_bytes,
+                "acks": len(b.acks),
+                "drops": drops,
+                "full": b.full,
+                "until": b.until_us,
+            }
+
+    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.RecordBatchStream:
+        """A range of one lane."""
+        asked = _json(ticket.ticket)
+        try:
+            lane = Lane(str(asked["stream"]), int(asked["partition"]))
+            with self.lock:
+                loan, batches = self.backlog.lend(lane, int(asked["start"]), int(asked["stop"]))
+        except (BacklogError, KeyError, TypeError) as error:
+            raise flight.FlightServerError(f"cannot read {asked}: {error}") from error
+
+        def at_end() -> None:
+            if context.is_cancelled():
+                with self.lock:
+                    self.backlog.cancelled(loan, self._now())
+
+        caller(context).at_end = at_end
+        return flight.RecordBatchStream(pa.RecordBatchReader.from_batches(self._schemas[lane.stream], batches))
+
+    def get_schema(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
+        """The schema of the stream that the path names."""
+        name = descriptor.path[0].decode()
+        if name not in self._schemas:
+            raise flight.FlightServerError(f"no stream {name}: there are {', '.join(self._schemas)}")
+        return flight.SchemaResult(self._schemas[name])
+
+    def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[bytes]:
+        """``cut``, ``acknowledge`` and ``status``; anything else is for the control channel."""
+        body = _json(action.body.to_pybytes() or b"{}")
+        try:
+            answer = self._answer(action.type, body, caller(context).role)
+        except (BacklogError, KeyError, TypeError) as error:
+            raise flight.FlightServerError(f"{action.type} {body}: {error}") from error
+        return iter([json.dumps(answer).encode()])
+
+    def _answer(self, action: str, body: Json, role: str) -> Json:
+        if action == "status":
+            return self.status()
+        if action == "cut":
+            with self.lock:
+                due, offsets = self.backlog.cut(body.get("due"))
+                started = self.backlog.offsets()
+            return {"due": due, "offsets": [[*lane, started[lane][0], offset] for lane, offset in offsets.items()]}
+        if action == "acknowledge":
+            offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
+            with self.lock:
+                return {"lag": self.backlog.acknowledge(offsets, self._now()).lag}
+        if role != CONTROL:
+            raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
+        return self._control(action, body)
+
+
+def _json(raw: bytes) -> Json:
+    try:
+        read = json.loads(raw)
+    except ValueError as error:
+        raise flight.FlightServerError(f"not JSON: {raw[:80]!r}") from error
+    if not isinstance(read, dict):
+        raise flight.FlightServerError(f"not an object: {raw[:80]!r}")
+    return read
