@@ -96,16 +96,16 @@ def _measured(case: Case, value: float) -> Finding:
     point = known.at(value)
     holds = point if point and point.state is True else None
     fails = point if point and point.state is False else None
-    text = f"{_subject(case)}{line.text(value)}"
+    subject, text = _subject(case), line.text(value)
     status: Status = "measured"
     if case.stop and case.stop.ask.value == value:
         status = "failed" if case.stop.verdict.stops_run else "invalid"
-        sentence = f"{text}: {_first(case.stop.verdict.reasons)}"
+        sentence = f"{subject}stopped at {text} (trial {case.stop.trial}): {_first(case.stop.verdict.reasons)}"
     elif point is None or not point.firm:
-        status, sentence = "unfinished", f"{text} not measured: {case.ended or 'the run is not done'}"
+        status, sentence = "unfinished", f"{subject}{text} not measured: {case.ended or 'the run is not done'}"
     else:
         meaning = {True: "the objective holds", False: "the objective is missed", None: "could not be decided"}
-        sentence = f"measured at {text}: {meaning[point.state]}"
+        sentence = f"{subject}measured at {text}, {meaning[point.state]}"
     name = f"{_name(line)}, " if line.fixed else ""
     here = tuple(n for n in notes(known) if n.startswith(line.text(value)))
     made = _make(case, status, (holds, fails), sentence, here)

@@ -1,8 +1,9 @@
 """Search: asked for the next trial, told the verdict. It runs nothing and knows only the past it is shown."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import is_
 
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding, Told
@@ -30,6 +31,8 @@ class Search:
 
     experiment: Experiment
     engine: str
+    _last: dict[Line, tuple[list[Told], Place]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Where each line stood when last looked at. It saves work on lines that are done and never changes an answer."""
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
@@ -73,7 +76,7 @@ class Search:
         place: Place | None = None
         for plain in self.lines:
             line = self._restricted(plain, place) if place else plain
-            place = self._place(line, trials.get((line.dimension, line.fixed), []))
+            place = self._remembered(line, trials.get((line.dimension, line.fixed), []))
             yield place
 
     def _restricted(self, line: Line, before: Place) -> Line:
@@ -86,6 +89,13 @@ class Search:
         if fails.taken and before.known.line.taken:
             return replace(line, taken=before.known.line.taken)
         return replace(line, taken=Taken(fails.value, fails.proof, where))
+
+    def _remembered(self, line: Line, trials: list[Told]) -> Place:
+        seen, place = self._last.get(line, (None, None))
+        if seen is None or place is None or len(seen) != len(trials) or not all(map(is_, seen, trials)):
+            place = self._place(line, trials)
+            self._last[line] = (trials, place)
+        return place
 
     def _place(self, line: Line, trials: list[Told]) -> Place:
         known = learn(line, trials, self.experiment.trial.repetitions)

@@ -1,0 +1,220 @@
+"""Which lines a question has, how its answer reads, and how long it will take."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from search_play import FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
+
+from streamgauge.model.experiment import Dimension, Span, Strategy
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
+from streamgauge.model.profile import LoadProfile, Piece
+from streamgauge.model.trial import Ask
+from streamgauge.model.units import SECOND
+from streamgauge.search import build
+from streamgauge.search.known import learn
+from streamgauge.search.line import Line, grid, listed
+
+RANGE = Span(between=(10_000.0, 5_000_000.0))
+SLIDE = Dimension("slide", "duration", "lower", "how often a window fires")
+HEIGHT = Dimension("height", "count", "higher", "levels of the hierarchy")
+
+
+def test_a_grid_steps_by_the_precision_and_ends_at_the_end() -> None:
+    values = grid(100, 130, 0.1)
+    assert values == (100, 110, 121, 130)
+    assert grid(0, 1000, 1.0)[:2] == (0, 0.001)
+    assert grid(5, 5, 0.1) == (5,)
+
+
+def test_a_range_of_counts_is_whole_numbers_as_close_as_the_precision_asks() -> None:
+    assert listed(Span(between=(1, 5)), "count", 0.05) == (1, 2, 3, 4, 5)
+    wide = listed(Span(between=(1, 100_000)), "count", 0.05)
+    assert wide[0] == 1
+    assert wide[-1] == 100_000
+    assert len(wide) < 250
+    assert all(v == int(v) for v in wide)
+    assert all(b - a == 1 or b / a <= 1.05 for a, b in pairwise(wide))
+
+
+def test_sustainable_throughput_reads_as_a_bracket_of_the_load() -> None:
+    finding = only(
+        experiment(span=Span(values=(712_000.0, 746_000.0, 800_000.0))), lambda a: verdict(a.value < 730_000)
+    )
+    assert finding.sentence == "holds 712k/s and fails at 746k/s (4.8% apart)"
+    assert (finding.line, finding.engine, finding.dimension, finding.unit) == ("", "simulated", "load", "rate")
+    assert finding.notes == ()
+
+
+def test_when_all_hold_the_finding_says_which_end_to_move() -> None:
+    for strategy in STRATEGIES:
+        finding = only(experiment(span=RANGE, strategy=strategy), lambda _: HOLDS)
+        assert finding.status == "all-hold"
+        assert finding.sentence == "holds up to 5M/s, the end of the range; raise load.between[1]"
+        assert finding.fails is None
+    listed_values = only(experiment(), lambda _: HOLDS)
+    assert listed_values.sentence == "holds up to 5/s, the end of the range; add a higher value to load"
+
+
+def test_when_none_holds_the_finding_says_which_end_to_move() -> None:
+    for strategy in STRATEGIES:
+        finding = only(experiment(span=RANGE, strategy=strategy), lambda _: FAILS)
+        assert finding.status == "none-holds"
+        assert finding.sentence == "fails at 10k/s already, the easy end of the range; lower load.between[0]"
+        assert finding.holds is None
+
+
+def test_demand_reads_as_instances_that_a_load_needs() -> None:
+    loads, counts = Span(values=(20_000.0, 50_000.0, 90_000.0)), Span(values=(1.0, 2.0, 3.0, 4.0))
+    question = experiment("demand", loads, "linear", instances=counts)
+    findings, past = found(question, lambda ask: verdict(dict(ask.fixed)["load"] <= 20_000 * ask.value))
+    assert [f.sentence for f in findings] == [
+        "load 20k/s needs 1 instance, the fewest there can be",
+        "load 50k/s needs 3 instances (2 fail)",
+        "load 90k/s does not hold with 4 instances either, the end of the range; add a higher value to instances",
+    ]
+    failing = next(t.trial for t in past if t.ask.purpose == "confirm" and t.verdict is FAILS)
+    assert findings[2].notes == (
+        f"2 and fewer not tried (lower-bound restriction): at 50k/s trial {failing} failed already",
+    )
+    assert {t.ask.value for t in past if dict(t.ask.fixed)["load"] == 90_000} == {3, 4}
+
+
+def test_demand_of_a_load_whose_middle_is_undecided_is_an_upper_bound() -> None:
+    question = experiment("demand", Span(values=(50_000.0,)), instances=Span(values=(1.0, 2.0, 3.0)))
+    finding = only(question, lambda ask: UNDECIDED if ask.value == 2 else verdict(ask.value == 3))
+    assert finding.status == "wide"
+    assert finding.sentence.startswith("load 50k/s needs at most 3 instances (1 fails")
+
+
+def test_an_undecided_lower_load_leaves_its_gap_to_the_next() -> None:
+    """Only what failed is taken over: two instances were undecided at the lower load, so they are tried again."""
+    question = experiment("demand", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0, 3.0)))
+
+    def answer(ask: Ask) -> Verdict:
+        return UNDECIDED if ask.value == 2 and dict(ask.fixed)["load"] == 10 else verdict(ask.value >= 3)
+
+    findings, past = found(question, answer)
+    assert {t.ask.value for t in past if dict(t.ask.fixed)["load"] == 20} == {2, 3}
+    assert findings[1].sentence == "load 20/s needs 3 instances (2 fail)"
+
+
+def test_capacity_has_one_bracket_for_each_number_of_instances() -> None:
+    question = experiment("capacity", RANGE, instances=Span(values=(1.0, 4.0)))
+    findings, _ = found(question, lambda ask: verdict(ask.value <= 100_000 * dict(ask.fixed)["instances"]))
+    assert [f.line for f in findings] == ["instances=1", "instances=4"]
+    assert findings[1].sentence.startswith("with 4 instances: holds 3")
+    for finding, boundary in zip(findings, (100_000, 400_000), strict=True):
+        assert finding.holds
+        assert finding.fails
+        assert finding.holds.value <= boundary < finding.fails.value
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_shortest_slide_is_found_where_lower_is_harder(strategy: Strategy) -> None:
+    between = Span(between=(10e6, 1000e6))
+    finding = only(experiment("extreme", between, strategy, dimension=SLIDE), lambda ask: verdict(ask.value >= 130e6))
+    assert finding.status == "bracketed"
+    assert finding.holds
+    assert finding.fails
+    assert finding.fails.value < 130e6 <= finding.holds.value
+    assert finding.width is not None
+    assert finding.width <= 0.05 * 1.0001
+    assert finding.sentence.startswith("slide holds 1")
+    shortest = only(experiment("extreme", between, strategy, dimension=SLIDE), lambda _: HOLDS)
+    assert shortest.sentence == "slide holds down to 10ms, the end of the range; lower slide.between[0]"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_greatest_height_is_a_whole_number(strategy: Strategy) -> None:
+    question = experiment("extreme", Span(between=(1, 9)), strategy, dimension=HEIGHT)
+    finding = only(question, lambda ask: verdict(ask.value <= 4))
+    assert finding.sentence == "height holds 4 and fails at 5 (25.0% apart)"
+    assert finding.status == "bracketed"
+
+
+def test_a_plain_measurement_asks_every_load_with_every_number_of_instances() -> None:
+    question = experiment("nothing", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)), repetitions=2)
+    findings, past = found(question, lambda ask: verdict(ask.value <= 10 * dict(ask.fixed)["instances"]))
+    assert [(dict(t.ask.fixed)["instances"], t.ask.value, t.ask.repetition) for t in past] == [
+        (n, load, repetition) for n in (1, 2) for load in (10, 20) for repetition in (0, 1)
+    ]
+    assert {t.ask.purpose for t in past} == {"measure"}
+    assert [f.line for f in findings] == [f"instances={n}, load={v}" for n in (1, 2) for v in (10, 20)]
+    assert {f.status for f in findings} == {"measured"}
+    assert findings[1].sentence == "with 1 instance: measured at 20/s, the objective is missed"
+    assert [f.trials for f in findings] == [2, 2, 2, 2]
+
+
+def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
+    shape = LoadProfile("steps", (Piece(10 * SECOND, 100.0, 100.0), Piece(10 * SECOND, 300.0, 300.0)))
+    question = replace(experiment("nothing", Span()), profile=shape)
+    findings, past = found(question, lambda _: HOLDS)
+    assert [(t.ask.dimension, t.ask.value) for t in past] == [("load", 200.0)]
+    assert findings[0].sentence == "measured at 200/s, the objective holds"
+
+
+def test_adaptive_on_a_list_goes_where_the_overload_points() -> None:
+    values = tuple(float(v) for v in range(10, 1000, 10))
+    asked: list[float] = []
+
+    def judge(ask: Ask) -> Verdict:
+        asked.append(ask.value)
+        if ask.value <= 433:
+            return HOLDS
+        return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=Estimate(431.0, 5.0))
+
+    finding = only(experiment(span=Span(values=values), strategy="adaptive"), judge)
+    assert finding.sentence.startswith("holds 430/s and fails at 440/s")
+    assert asked == [990, 430, 440, 430, 440]
+
+
+def test_adaptive_on_a_list_survives_an_estimate_that_is_far_off() -> None:
+    values = tuple(float(v) for v in range(1, 101))
+
+    def judge(ask: Ask) -> Verdict:
+        estimate = Estimate(3.0, 0.001)
+        return HOLDS if ask.value <= 80 else Verdict(VerdictKind.OVERLOADED, (), estimate=estimate)
+
+    findings, past = found(experiment(span=Span(values=values), strategy="adaptive"), judge)
+    assert findings[0].sentence.startswith("holds 80/s and fails at 81/s")
+    assert len(past) < 15
+
+
+def test_estimates_are_pooled_by_their_precision() -> None:
+    line = Line("load", "rate", True, 1.0, 100.0)
+    verdicts = [Verdict(VerdictKind.OVERLOADED, (), estimate=Estimate(b, e)) for b, e in ((10.0, 1.0), (20.0, 2.0))]
+    verdicts.append(Verdict(VerdictKind.INVALID, (), estimate=Estimate(90.0, 0.1)))
+    known = learn(line, [Told(Ask("load", 50.0, "probe"), v, i) for i, v in enumerate(verdicts, 1)])
+    assert known.pooled
+    assert known.pooled.boundary == pytest.approx((10 / 1 + 20 / 4) / (1 + 1 / 4))
+    assert known.pooled.error == pytest.approx((1 + 1 / 4) ** -0.5)
+
+
+def test_full_length_trials_that_go_on_contradicting_each_other_leave_the_value_undecided() -> None:
+    line = Line("load", "rate", True, 1.0, 100.0)
+    asks = [Told(Ask("load", 50.0, "confirm", (), i), v, i + 1) for i, v in enumerate((HOLDS, FAILS, HOLDS))]
+    (point,) = learn(line, asks).points
+    assert point.state is None
+    assert point.contradictory
+    assert learn(line, asks[:1]).state(50.0) is True
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_forecast_spans_what_really_happens(strategy: Strategy) -> None:
+    values = Span(values=tuple(float(v) for v in range(1, 13)))
+    search = build(experiment(span=values, strategy=strategy, repetitions=2), "simulated")
+    forecast = search.forecast()
+    taken = [len(play(search, lambda ask, b=b: verdict(ask.value <= b))) for b in range(13)]  # type: ignore[misc]
+    assert forecast.least <= forecast.likely <= forecast.most
+    assert forecast.full_least <= forecast.full_likely <= forecast.full_most <= forecast.most
+    assert min(taken) == forecast.least
+    if strategy != "adaptive":  # real trials without an estimate take longer than the forecast's with one
+        assert max(taken) == forecast.most
+
+
+def test_the_forecast_of_a_plain_measurement_is_exact() -> None:
+    forecast = build(experiment("nothing", Span(values=(1.0, 2.0)), repetitions=3, instances=ONE), "").forecast()
+    assert (forecast.least, forecast.likely, forecast.most) == (6, 6, 6)
+    assert (forecast.full_least, forecast.full_most) == (6, 6)

@@ -1,0 +1,229 @@
+"""What the search does when trials are invalid or undecided, or contradict each other."""
+
+from collections import Counter
+from itertools import product
+
+import pytest
+from search_play import (
+    CRASHES,
+    FAILS,
+    FALSIFIED,
+    HOLDS,
+    INVALID,
+    STRATEGIES,
+    UNDECIDED,
+    Answer,
+    experiment,
+    found,
+    only,
+    play,
+    verdict,
+)
+
+from streamgauge.model.experiment import Span, Strategy
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import Verdict
+from streamgauge.model.trial import Ask
+from streamgauge.search import build
+
+RANGE = Span(between=(10_000.0, 5_000_000.0))
+
+
+def scripted(*answers: tuple[float, str, Verdict], otherwise: Answer) -> Answer:
+    """Answers by value and purpose first, then by the truth."""
+    script = {(value, purpose): said for value, purpose, said in answers}
+    return lambda ask: script.get((ask.value, ask.purpose)) or otherwise(ask)
+
+
+def holds_up_to(boundary: float) -> Answer:
+    return lambda ask: verdict(ask.value <= boundary)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("span", [Span(values=(1.0, 2.0, 3.0, 4.0, 5.0)), RANGE])
+def test_invalid_trials_are_repeated_and_never_steer(strategy: Strategy, span: Span) -> None:
+    boundary = 3.5 if span.values else 700_000
+    question = experiment(span=span, strategy=strategy)
+    calm, steady = found(question, holds_up_to(boundary))
+    storm: list[Ask] = []
+
+    def stormy(ask: Ask) -> Verdict:
+        storm.append(ask)
+        return INVALID if len(storm) % 3 else verdict(ask.value <= boundary)
+
+    findings, past = found(question, stormy)
+    assert [t.ask for t in past if t.verdict is not INVALID] == [t.ask for t in steady]
+    assert [f.holds and f.holds.value for f in findings] == [f.holds and f.holds.value for f in calm]
+    assert findings[0].trials == len(past) == 3 * len(steady)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_third_invalid_trial_in_a_row_ends_the_search_and_keeps_what_is_known(strategy: Strategy) -> None:
+    question = experiment(strategy=strategy)
+    asked: list[Ask] = []
+
+    def failing_driver(ask: Ask) -> Verdict:
+        asked.append(ask)
+        return INVALID if len(asked) > 2 else verdict(ask.value <= 3)
+
+    finding = only(question, failing_driver)
+    assert len(asked) == 2 + 3
+    assert len(set(asked[2:])) == 1
+    assert finding.status == "invalid"
+    assert "INVALID 3 times in a row" in finding.sentence
+    assert "40 ms late" in finding.sentence
+    assert finding.holds or finding.fails
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_falsified_output_stops_the_search_at_once(strategy: Strategy) -> None:
+    question = experiment("capacity", strategy=strategy, instances=Span(values=(1.0, 2.0, 3.0)))
+    findings, past = found(
+        question, lambda ask: FALSIFIED if dict(ask.fixed)["instances"] == 2 else verdict(ask.value <= 3)
+    )
+    assert [f.status for f in findings] == ["bracketed", "failed", "unfinished"]
+    assert past[-1].verdict is FALSIFIED
+    assert "12 outputs are wrong" in findings[1].sentence
+    assert f"after trial {len(past)}" in findings[2].sentence
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("boundary", [0, 1, 2, 3, 4, 5])
+@pytest.mark.parametrize("undecided", [1, 2, 3, 4, 5])
+def test_an_undecided_value_of_a_list_is_skipped_and_named(strategy: Strategy, boundary: int, undecided: int) -> None:
+    finding = only(
+        experiment(strategy=strategy),
+        lambda ask: UNDECIDED if ask.value == undecided else verdict(ask.value <= boundary),
+    )
+    others = [v for v in range(1, 6) if v != undecided]
+    holds = max((v for v in others if v <= boundary), default=None)
+    fails = min((v for v in others if v > boundary), default=None)
+    assert (finding.holds.value if finding.holds else None) == holds
+    assert (finding.fails.value if finding.fails else None) == fails
+    widens = undecided in (boundary, boundary + 1)
+    if widens:
+        assert finding.status == "wide"
+        assert any("straddles 1%" in note and f"{undecided}/s" in note for note in finding.notes)
+    else:
+        assert finding.status == {0: "none-holds", 5: "all-hold"}.get(boundary, "bracketed")
+
+
+def test_a_line_without_any_decision_says_so() -> None:
+    for strategy, span in product(STRATEGIES, (Span(values=(1.0, 2.0)), RANGE)):
+        finding = only(experiment(span=span, strategy=strategy), lambda _: UNDECIDED)
+        assert finding.status == "wide"
+        assert (finding.holds, finding.fails) == (None, None)
+        assert finding.sentence == "could not be decided at any value"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("value", [1.0, 2.0, 3.0, 4.0])
+def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: Strategy, value: float) -> None:
+    """The short trials all say 1 … 3 hold; at full length one of the values turns out otherwise."""
+    truth = holds_up_to(3)
+    short = {ask: truth(Ask("load", value, "probe")) for ask in ("probe", "estimate")}
+    turned = FAILS if short["probe"] is HOLDS else HOLDS
+    answer = scripted((value, "confirm", turned), otherwise=truth)
+    finding = only(experiment(strategy=strategy), answer)
+    assert finding.status in ("bracketed", "none-holds", "all-hold")
+    for end, holds in ((finding.holds, HOLDS), (finding.fails, FAILS)):
+        if end:
+            assert answer(Ask("load", end.value, "confirm")) is holds
+    if strategy != "full" and value in (3.0, 4.0):
+        assert any("in a short trial" in note and "which counts" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known_failure(strategy: Strategy) -> None:
+    question = experiment(strategy=strategy)
+    for table in product((True, False), repeat=5):
+        findings, past = found(question, lambda ask, table=table: verdict(table[int(ask.value) - 1]))  # type: ignore[misc]
+        (finding,) = findings
+        assert len(past) <= 5 * 2
+        failures = [t.ask.value for t in past if t.verdict is FAILS]
+        held = [t for t in past if t.verdict is HOLDS]
+        assert (finding.fails.value if finding.fails else None) == min(failures, default=None)
+        if finding.holds:
+            assert table[int(finding.holds.value) - 1]
+        beyond = {t.ask.value for t in held if failures and t.ask.value > min(failures)}
+        told = [note for note in finding.notes if note.startswith("not monotone")]
+        assert len(told) == len(beyond)
+        assert all(any(f"{v:g}/s held as well" in note for note in told) for v in beyond)
+
+
+def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
+    question = experiment(strategy="full", repetitions=3)
+
+    def wavering(ask: Ask) -> Verdict:
+        if ask.value == 3:
+            return verdict(ask.repetition != 1)
+        return verdict(ask.value < 3)
+
+    findings, past = found(question, wavering)
+    (finding,) = findings
+    assert Counter(t.ask.value for t in past) == Counter({1: 3, 2: 3, 3: 3, 4: 3, 5: 3})
+    assert [t.ask.repetition for t in past[:4]] == [0, 1, 2, 0]
+    assert finding.holds
+    assert finding.fails
+    assert (finding.holds.value, finding.fails.value) == (3, 4)
+    assert finding.holds.trials == (7, 9)
+    assert any(note.startswith("3/s: 2 of 3 repetitions held") for note in finding.notes)
+
+
+def test_a_tie_between_repetitions_counts_as_failing() -> None:
+    question = experiment(strategy="linear", repetitions=2, early=False)
+    finding = only(question, lambda ask: verdict(ask.value < 3 or (ask.value == 3 and ask.repetition == 0)))
+    assert finding.fails
+    assert finding.fails.value == 3
+    assert any("3/s: 1 of 2 repetitions held" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_without_early_decisions_every_trial_is_full_length(strategy: Strategy) -> None:
+    _, past = found(experiment(strategy=strategy, early=False), holds_up_to(3))
+    assert {t.ask.purpose for t in past} <= {"confirm", "estimate"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_verdict_that_flips_every_time_ends_all_the_same(strategy: Strategy) -> None:
+    for span in (Span(values=(1.0, 2.0, 3.0, 4.0, 5.0)), RANGE):
+        seen: Counter[float] = Counter()
+
+        def flipping(ask: Ask, seen: Counter[float] = seen) -> Verdict:
+            seen[ask.value] += 1
+            return verdict(seen[ask.value] % 2 == 1)
+
+        findings, past = found(experiment(span=span, strategy=strategy), flipping)
+        assert len(past) <= 2 * 3 * 130
+        assert findings[0].sentence
+
+
+def test_a_crash_at_a_high_load_is_a_failure_but_at_the_lowest_the_system_is_broken() -> None:
+    high = only(experiment(), lambda ask: CRASHES if ask.value > 3 else HOLDS)
+    assert high.status == "bracketed"
+    low = only(experiment(), lambda _: CRASHES)
+    assert low.status == "failed"
+    assert "exited with code 137" in low.sentence
+
+
+def test_for_demand_only_the_lowest_load_tells_a_broken_system() -> None:
+    question = experiment("demand", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)))
+    findings, _ = found(question, lambda ask: CRASHES if dict(ask.fixed)["load"] == 20 else HOLDS)
+    assert [f.status for f in findings] == ["all-hold", "none-holds"]
+    findings, _ = found(question, lambda _: CRASHES)
+    assert findings[0].status == "failed"
+
+
+def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
+    question = experiment("capacity", RANGE, instances=Span(values=(1.0, 2.0)))
+    search = build(question, "simulated")
+    past = play(search, holds_up_to(700_000))
+    early = [Told(t.ask, t.verdict, t.trial) for t in past[:3]]
+    first, second = search.findings(early, ended="the budget of 10m is spent")
+    assert first.status == second.status == "unfinished"
+    assert first.holds
+    assert first.fails
+    assert first.holds.value < 700_000 < first.fails.value
+    assert "the budget of 10m is spent" in first.sentence
+    assert any("not confirmed at full length" in note for note in first.notes)
+    assert second.sentence == "with 2 instances: not searched: the budget of 10m is spent"
