@@ -27,7 +27,7 @@ _UNLIMITED = 1 << 60  # cgroup v1 says "no limit" with a number close to 2^63
 Fact = dict[str, Any]
 
 
-def capture(cwd: Path, root: Path = Path("/")) -> Fact:
+def capture(cwd: Path = Path(), root: Path = Path("/")) -> Fact:
     """Everything about the machine and the software that a result depends on, ready for JSON.
 
     ``root`` is where ``proc`` and ``sys`` are looked for.

@@ -27,8 +27,12 @@ def _numbers(column: Any) -> Column:  # noqa: ANN401 - pyarrow is not typed
 
 
 def _to_parquet(table: Any) -> bytes:  # noqa: ANN401
+    # Differences of neighbours are small here: packed as such they take less space and time than any codec alone.
+    packed = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name != "kind"}
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd", use_dictionary=["kind"], write_statistics=False)
+    pq.write_table(
+        table, sink, compression="zstd", use_dictionary=["kind"], write_statistics=False, column_encoding=packed
+    )
     return bytes(sink.getvalue())
 
 

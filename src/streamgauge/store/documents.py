@@ -99,6 +99,11 @@ def read_content(path: Path, kind: str) -> Any:  # noqa: ANN401
     """The content of a document of any format that we know, in the shape of today's."""
     with told("read", path):
         data = path.read_bytes()
+    return decode(data, path, kind)
+
+
+def decode(data: bytes, path: Path, kind: str) -> Any:  # noqa: ANN401
+    """The same from its bytes; ``path`` is where they come from, for the sentence if they are damaged."""
     document = _parsed(path, data)
     read = reader(document["format"], path)
     if document["kind"] != kind:

@@ -73,6 +73,8 @@ class Run:
     command: tuple[str, ...] = ()
     streamgauge: str = ""
     text: str = field(default="", repr=False)
+    _seen: dict[str, StoredTrial] = field(default_factory=dict, repr=False)
+    """Whole trials that were read once. They never change after, so they need not be read again."""
 
     @property
     def id(self) -> str:
@@ -97,7 +99,7 @@ class Run:
 
     def trials(self) -> list[StoredTrial]:
         """The whole trials, in order."""
-        return [read_trial(path) for path in self._folders(_WHOLE)]
+        return [self._read(path) for path in self._folders(_WHOLE)]
 
     def trial_count(self) -> int:
         """How many trials are whole, without reading them."""
@@ -105,7 +107,7 @@ class Run:
 
     def trial(self, number: int) -> StoredTrial:
         """One whole trial."""
-        return read_trial(self._whole(number))
+        return self._read(self._whole(number))
 
     def recording(self, number: int) -> Recording:
         """One whole trial with its seconds."""
@@ -168,6 +170,11 @@ class Run:
             yield
         finally:
             os.close(handle)
+
+    def _read(self, path: Path) -> StoredTrial:
+        if path.name not in self._seen:
+            self._seen[path.name] = read_trial(path)
+        return self._seen[path.name]
 
     def _whole(self, number: int) -> Path:
         path = self.path / TRIALS / f"{number:03d}"

@@ -52,7 +52,8 @@ class Store:
         created = now.astimezone(UTC)
         path = self.root / f"{created:%Y%m%d-%H%M%S}-{slug(experiment.name)}-{token}"
         raw = text.encode("utf-8", "replace")
-        header = Header(path.name, experiment.name, created, tuple(command), streamgauge.__version__, mark(raw))
+        argv = (command,) if isinstance(command, str) else tuple(command)
+        header = Header(path.name, experiment.name, created, argv, streamgauge.__version__, mark(raw))
         draft = self.root / f"{_DRAFT}{path.name}"
         with told("create", path):
             make_folder(self.root)
@@ -106,8 +107,8 @@ class Store:
 
     def remove(self, run: Run) -> int:
         """Remove a run that nobody writes. It is gone at once, also if we die meanwhile. Bytes freed."""
+        freed = self.size(run)
         with run.lock():
-            freed = self.size(run)
             gone = self.root / f"{_REMOVED}{run.id}"
             with told("remove", run.path):
                 run.path.rename(gone)

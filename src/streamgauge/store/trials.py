@@ -1,5 +1,6 @@
 """One trial in the results folder: growing as ``NNN.partial``, whole as ``NNN``."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,11 @@ class StoredTrial:
     extent: Extent
     files: dict[str, FileMark]
 
+    @property
+    def seconds(self) -> int:
+        """How many seconds were recorded."""
+        return self.extent.count
+
 
 @dataclass(frozen=True, slots=True)
 class GrowingTrial:
@@ -82,8 +88,6 @@ class PartialTrial:
         if recording.trial != self.trial:
             raise ValueError(f"this folder is of trial {self.trial.number}, not of {recording.trial.number}")
         with told("finish", self.path):
-            self._live.discard()
-            (self.path / SPEC).unlink(missing_ok=True)
             files = self._write_columns(recording.seconds)
             manifest = Manifest(
                 recording.trial,
@@ -95,6 +99,9 @@ class PartialTrial:
                 files,
             )
             write_synced(self.path / MANIFEST, encode("trial", manifest))
+            # From here on the manifest says it all, also to those who look into a folder that was not renamed.
+            self._live.discard()
+            (self.path / SPEC).unlink(missing_ok=True)
             sync_folder(self.path)
             self.path.rename(self._whole)
             sync_folder(self._whole.parent)
@@ -102,7 +109,9 @@ class PartialTrial:
 
     def _write_columns(self, seconds: Seconds) -> dict[str, FileMark]:
         """Both Parquet files and whatever logs are there, all on the disk, with their marks."""
-        files = {p.relative_to(self.path).as_posix(): sync_file(p) for p in files_below(self.path)}
+        passing = {self.path / name for name in (SPEC, columns.LIVE_SECONDS, columns.LIVE_LATENCIES)}
+        kept = [path for path in files_below(self.path) if path not in passing]
+        files = {path.relative_to(self.path).as_posix(): sync_file(path) for path in kept}
         for folder in {(self.path / name).parent for name in files} - {self.path}:
             sync_folder(folder)
         files[columns.SECONDS] = write_synced(self.path / columns.SECONDS, columns.seconds_to_bytes(seconds))
@@ -124,14 +133,17 @@ def start_trial(trials: Path, trial: Trial) -> PartialTrial:
     path = trials / f"{trial.number:03d}.partial"
     if whole.exists():
         raise StoreError(f"{whole} is whole already; a finished trial is never written again")
+    draft = trials / f".{trial.number:03d}.new"
     with told("begin", path):
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir()
+        (draft / SPEC).write_bytes(encode("spec", trial))
         if path.exists():
             aside = 1
             while (moved := path.with_name(f"{path.name}.{aside}")).exists():
                 aside += 1
             path.rename(moved)
-        path.mkdir()
-        (path / SPEC).write_bytes(encode("spec", trial))
+        draft.rename(path)
     return PartialTrial(path, trial, whole)
 
 
@@ -145,7 +157,10 @@ def read_trial(path: Path) -> StoredTrial:
 
 def read_recording(path: Path) -> Recording:
     """A whole trial with its columns; its files must be the ones that were written."""
-    stored = read_trial(path)
+    return _recording(path, read_trial(path))
+
+
+def _recording(path: Path, stored: StoredTrial) -> Recording:
     data = {name: _checked(path / name, stored.files) for name in (columns.SECONDS, columns.LATENCIES)}
     seconds = columns.read_seconds(path, stored.extent.start, stored.extent.kinds, data)
     if len(seconds) != stored.extent.count:
@@ -167,5 +182,8 @@ def _checked(path: Path, files: dict[str, FileMark]) -> bytes:
 
 
 def look_into(path: Path) -> GrowingTrial:
-    """What a ``.partial`` folder holds up to now."""
+    """What a ``.partial`` folder holds up to now: what was appended, or all of it if it died in its last step."""
+    if not (path / SPEC).exists() and (path / MANIFEST).exists():
+        recording = _recording(path, _stored(path, read_value(path / MANIFEST, "trial", Manifest)))
+        return GrowingTrial(recording.trial, recording.seconds)
     return GrowingTrial(read_value(path / SPEC, "spec", Trial), columns.read_live(path))

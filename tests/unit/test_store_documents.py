@@ -1,0 +1,100 @@
+"""Values come back from JSON as they were, and a document that was touched is refused."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import store_samples as sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.measurement import Interval, Measurement
+from streamgauge.store import StoreError
+from streamgauge.store.documents import decode, encode, read_content, read_value
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=12,
+)
+
+
+def same(left: object, right: object) -> bool:
+    """Equal, where nan equals nan and 1 is not 1.0."""
+    return repr(left) == repr(right)
+
+
+def no_constant(name: str) -> None:
+    raise AssertionError(f"{name} is not strict JSON")
+
+
+@given(VALUES)
+def test_any_plain_value_comes_back_as_it_was(value: object) -> None:
+    data = encode("test", {"held": value})
+    document = json.loads(data, parse_constant=no_constant)
+    assert document["format"] == 1
+    assert same(decode(data, Path("memory"), "test"), {"held": value})
+
+
+def test_an_experiment_comes_back_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "e.json").write_bytes(encode("experiment", sample.EXPERIMENT))
+    assert read_value(tmp_path / "e.json", "experiment", Experiment) == sample.EXPERIMENT
+
+
+def test_numbers_that_json_does_not_know_survive(tmp_path: Path) -> None:
+    (tmp_path / "m.json").write_bytes(encode("m", sample.MEASUREMENT))
+    read = read_value(tmp_path / "m.json", "m", Measurement)
+    assert same(read, sample.MEASUREMENT)
+    assert read.lag_trend is not None
+    assert math.isnan(read.lag_trend.error)
+    assert read.lag_trend.low == -math.inf
+
+
+def test_numbers_of_numpy_are_stored_as_numbers(tmp_path: Path) -> None:
+    facts = {"count": np.int64(3), "share": np.float64(0.5), "on": np.bool_(True), "odd": np.float32("nan")}
+    (tmp_path / "f.json").write_bytes(encode("facts", facts))
+    read = read_content(tmp_path / "f.json", "facts")
+    assert same(read, {"count": 3, "share": 0.5, "on": True, "odd": math.nan})
+
+
+@pytest.mark.parametrize("value", [object(), {1: 2}, {"a": {3}}, b"bytes"])
+def test_what_has_no_json_is_refused_when_it_is_written(value: object) -> None:
+    with pytest.raises(TypeError, match="stored document"):
+        encode("test", value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "is damaged"),
+        ("[]", "is not a document of streamgauge"),
+        ("NaN", "NaN is not JSON"),
+        ("[" * 100_000, "is damaged"),
+        ('{"format": "one", "kind": "a", "sha256": "", "content": 1}', "its format is 'one', not a number"),
+        ('{"format": 0, "kind": "a", "sha256": "", "content": 1}', "there never was a format 0"),
+        ('{"format": 1, "kind": "b", "sha256": "", "content": 1}', "should be a document of kind 'a', not 'b'"),
+        ('{"format": 1, "kind": "a", "sha256": "", "content": 1}', "does not match its digest"),
+        ('{"format": 2, "kind": "a"' + ', "sha256": "", "content": 1}', "newer streamgauge .format 2.; upgrade"),
+    ],
+)
+def test_a_document_that_is_none_says_what_is_wrong_with_which_file(tmp_path: Path, text: str, says: str) -> None:
+    path = tmp_path / "thing.json"
+    path.write_text(text)
+    with pytest.raises(StoreError, match=says) as caught:
+        read_content(path, "a")
+    assert str(path) in str(caught.value)
+
+
+def test_a_document_of_another_shape_names_the_key(tmp_path: Path) -> None:
+    (tmp_path / "i.json").write_bytes(encode("interval", {"mean": "many"}))
+    with pytest.raises(StoreError, match=r"i\.json cannot be understood: mean: .*number"):
+        read_value(tmp_path / "i.json", "interval", Interval)
+
+
+def test_keys_that_a_later_version_added_are_passed_over(tmp_path: Path) -> None:
+    held = {"mean": 1.0, "low": 0.0, "high": 2.0, "error": 0.5, "samples": 3, "mood": "fine"}
+    (tmp_path / "i.json").write_bytes(encode("interval", held))
+    assert read_value(tmp_path / "i.json", "interval", Interval) == Interval(1.0, 0.0, 2.0, 0.5, 3)
