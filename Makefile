@@ -5,7 +5,7 @@ READY  := $(VENV)/.ready
 PYTEST ?= $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak lock clean
+.PHONY: help demo test check format bench soak docs lock clean
 
 help: ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,6 +34,9 @@ bench: $(READY) ## Print the numbers that the method promises: one file of bench
 
 soak: $(READY) ## Run the slow suites: kill -9 a hundred times
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
+
+docs: $(READY) ## Put what streamgauge really prints into README and the guide
+	@$(BIN)/python docs/refresh.py
 
 lock: ## Write constraints.txt anew, from the newest versions that pyproject.toml allows
 	@$(FIND_PYTHON); $(CHECK_VENV); \

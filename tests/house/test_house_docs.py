@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from house_source import ROOT
+from pydantic import BaseModel
 
 from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
@@ -61,7 +62,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 
 def _fields() -> set[str]:
-    models = [SearchSection, TrialSection, *PROFILES.values()]
+    models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values()]
     models += [engine.options for engine in engines().values() if engine.name == "simulated"]
     models += [workload.params for workload in workloads().values()]
     return {info.alias or key for model in models for key, info in model.model_fields.items()}

@@ -1,0 +1,59 @@
+"""Puts what streamgauge really prints into the pages that show it: ``make docs``.
+
+A place to fill is marked ``<!-- name -->`` … ``<!-- /name -->``; everything between is replaced.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BROKEN = """\
+name: my-first
+workload: {name: windowed-agregation, window: 8s, slide: 4s}
+engine: {name: simulated, capacity: 730k}
+find: sustainable-throughput
+load: {between: [5M/s, 10k/s]}
+objective: [lag-trend <= 1%, event-time < 2s]
+"""
+
+
+def streamgauge(folder: str, *arguments: str, code: int = 0) -> tuple[str, str]:
+    """What a command prints on stdout and stderr; it must exit with ``code``."""
+    environment = {**os.environ, "COLUMNS": "110", "NO_COLOR": "1"}
+    argv = [sys.executable, "-m", "streamgauge", *arguments]
+    done = subprocess.run(argv, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != code:
+        raise SystemExit(f"streamgauge {' '.join(arguments)} exited with {done.returncode}:\n{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def fill(page: str, name: str, printed: str) -> None:
+    """Replace the block of this name."""
+    path = ROOT / page
+    block = "\n".join(["```", *(line.rstrip() for line in printed.strip("\n").splitlines()), "```"])
+    marked = re.compile(f"(<!-- {name} -->\n).*?(\n<!-- /{name} -->)", re.DOTALL)
+    text, found = marked.subn(lambda m: m[1] + block + m[2], path.read_text(encoding="utf-8"))
+    if not found:
+        raise SystemExit(f"{page} has no place called {name}")
+    path.write_text(text, encoding="utf-8")
+
+
+def main() -> None:
+    """Run the quickstart and the first experiment of the guide, and fill in what they print."""
+    guide = "docs/guide/first-experiment.md"
+    with tempfile.TemporaryDirectory() as folder:
+        fill("README.md", "demo", streamgauge(folder, "run", "quickstart")[0])
+        streamgauge(folder, "init", "first.yaml")
+        shown, said = streamgauge(folder, "run", "first.yaml")
+        fill(guide, "trials", said)
+        fill(guide, "finding", shown.partition("\n\n")[0])
+        (Path(folder) / "first.yaml").write_text(BROKEN, encoding="utf-8")
+        fill(guide, "errors", streamgauge(folder, "run", "first.yaml", code=2)[1])
+
+
+if __name__ == "__main__":
+    main()
