@@ -30,7 +30,7 @@ def command(
     from rich.text import Text
 
     from streamgauge.cli.runs import open_store
-    from streamgauge.report.document import document
+    from streamgauge.report.encode import document
 
     store = open_store(out)
     found = _whole(store, runs) if runs else _leftovers(store, talk)

@@ -6,7 +6,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -38,7 +37,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
 
     from rich.text import Text
 
-    from streamgauge.report.document import document
+    from streamgauge.report.encode import document
 
     places: list[Callable[[], Examined]] = [lambda: _writable(out), lambda: _disk(out)]
     checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _engines)]
@@ -58,6 +57,8 @@ def _python() -> Examined:
 
 
 def _packages() -> Examined:
+    from importlib import metadata
+
     missing, found = [], []
     for name in _PACKAGES:
         try:

@@ -1,20 +1,25 @@
 """``streamgauge engines``: the systems under test that are known here."""
 
-from typing import Any
-
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
+from streamgauge.model.units import format_count, format_duration, format_rate, format_share
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_WRITTEN = {"8s": format_duration, "50k/s": format_rate, "50k": format_count, "25%": format_share}
+"""How a default is written, by the example in the schema of its type."""
 
 
 def command(json: Json = False) -> None:
     """List the engines and their options."""
+    from rich.console import Group
+
     from streamgauge.engines.base import VirtualEngine
     from streamgauge.engines.registry import broken, engines
-    from streamgauge.report.document import document
+    from streamgauge.report.encode import document
 
     talk = Talk(json)
     found: list[dict[str, Any]] = [
@@ -36,13 +41,26 @@ def command(json: Json = False) -> None:
 def fields_of(schema: dict[str, Any]) -> list[dict[str, Any]]:
     """Options or parameters as a list: name, default, meaning."""
     return [
-        {"name": name, "default": field.get("default"), "description": field.get("description", "")}
+        {"name": name, "default": _written(field), "description": field.get("description", "")}
         for name, field in schema.get("properties", {}).items()
     ]
 
 
-def render_fields(name: str, summary: str, fields: list[dict[str, Any]]) -> RenderableType:
+def _written(field: dict[str, Any]) -> Any:  # noqa: ANN401 (as the schema has it)
+    """A default as the user would write it: 5ms, not 5000000."""
+    default = field.get("default")
+    examples = field.get("examples") or [""]
+    if isinstance(default, bool) or not isinstance(default, int | float) or examples[0] not in _WRITTEN:
+        return default
+    return _WRITTEN[examples[0]](default)
+
+
+def render_fields(name: str, summary: str, fields: list[dict[str, Any]]) -> "RenderableType":
     """One engine or workload for the terminal."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for field in fields:
         default = "–" if field["default"] is None else str(field["default"])

@@ -12,9 +12,10 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.report.document import run_document
 from streamgauge.report.terminal import render_run
 from streamgauge.report.view import Story, view_run
+from streamgauge.run.answer import Explored, answer
 from streamgauge.run.clock import Limits
 from streamgauge.run.exits import ExitCode
-from streamgauge.run.explore import Explored, answer, explore
+from streamgauge.run.explore import explore
 from streamgauge.store import Run
 
 INTERRUPTED = "it was interrupted"

@@ -8,7 +8,7 @@ import typer
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
-from streamgauge.report.document import document
+from streamgauge.report.encode import document
 
 TEMPLATE = """\
 # An experiment asks one question. Run it:   streamgauge run {name}

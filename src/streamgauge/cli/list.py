@@ -17,7 +17,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     from rich.text import Text
 
     from streamgauge.cli.runs import open_store
-    from streamgauge.report.document import document
+    from streamgauge.report.encode import document
 
     known = open_store(out).runs()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")

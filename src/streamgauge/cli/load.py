@@ -4,22 +4,25 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from streamgauge.cli.trouble import Trouble
-from streamgauge.model.experiment import Experiment
 from streamgauge.model.units import UnitError, parse_duration
 from streamgauge.run.clock import Limits, Pace
+
+if TYPE_CHECKING:
+    from streamgauge.model.experiment import Experiment
 
 _LARGEST_FILE = 1 << 20
 """An experiment file is a page of text; more is a mistake, and need not be read to know it."""
 
 
-def load_experiment(named: str, overrides: Sequence[str] | None) -> Experiment:
+def load_experiment(named: str, overrides: Sequence[str] | None) -> "Experiment":
     """The experiment of a file or of a shipped name, checked, with ``--set`` applied."""
     return parse_experiment(*load_text(named), overrides)
 
 
-def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) -> Experiment:
+def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) -> "Experiment":
     """The experiment that a text says, or all that is wrong with it."""
     from streamgauge.parse import ExperimentError, read
 

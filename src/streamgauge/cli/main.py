@@ -8,7 +8,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -18,7 +17,7 @@ from streamgauge import __version__
 from streamgauge.cli import clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
 from streamgauge.cli import list as list_
 from streamgauge.cli.trouble import Trouble
-from streamgauge.report.document import document
+from streamgauge.report.encode import document
 from streamgauge.run.clock import now
 from streamgauge.run.exits import ExitCode
 
@@ -52,6 +51,7 @@ def options(
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. The one place where everything ends up."""
+    talk.documents_written = 0
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
         code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
@@ -107,6 +107,8 @@ def _store_errors() -> tuple[type[BaseException], ...]:
 
 def _bug(error: BaseException, arguments: Sequence[str]) -> str:
     """Write down everything needed to find a bug of ours, and say where."""
+    from importlib import metadata
+
     packages = sorted(f"{d.metadata['Name']} {d.version}" for d in metadata.distributions())
     lines = [
         f"streamgauge {__version__}, Python {platform.python_version()}, {platform.platform()}",

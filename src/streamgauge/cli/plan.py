@@ -1,12 +1,14 @@
 """``streamgauge plan``: what a run would take, before it takes it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.load import load_experiment, load_limits
 from streamgauge.cli.options import Budget, ExperimentArgument, Json, Set
 from streamgauge.cli.talk import Talk
-from streamgauge.model.experiment import Experiment
 from streamgauge.model.units import SECOND, format_duration, format_size
+
+if TYPE_CHECKING:
+    from streamgauge.model.experiment import Experiment
 
 _BYTES_PER_SECOND = 400
 """A second of a recording on disk: its columns and the buckets of its latencies, compressed."""
@@ -22,7 +24,7 @@ def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = N
 
     from rich.text import Text
 
-    from streamgauge.report.document import document
+    from streamgauge.report.encode import document
 
     forecasts = [_engine(question, choice.label, choice.name) for choice in question.engines]
     total = _total(question, forecasts, limits.budget)
@@ -30,7 +32,7 @@ def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = N
     talk.end(document(0, experiment=question.name, engines=forecasts, **total))
 
 
-def _engine(question: Experiment, label: str, name: str) -> dict[str, Any]:
+def _engine(question: "Experiment", label: str, name: str) -> dict[str, Any]:
     from streamgauge.engines.base import VirtualEngine
     from streamgauge.engines.registry import engines
     from streamgauge.search import build
@@ -43,7 +45,7 @@ def _engine(question: Experiment, label: str, name: str) -> dict[str, Any]:
     }
 
 
-def _total(question: Experiment, forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
+def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
     """Trials, seconds of trial time and bytes, over all engines."""
     plan = question.trial
     usual = ((plan.warmup if plan.warmup is not None else 0) + plan.duration) // SECOND
@@ -57,7 +59,7 @@ def _total(question: Experiment, forecasts: list[dict[str, Any]], budget: int | 
 
 
 def _words(
-    question: Experiment, forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
+    question: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
 ) -> list[str]:
     trials, seconds = total["trials"], total["seconds"]
     asked = "A plain measurement" if question.what == "nothing" else f"A search for {question.what}"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from streamgauge.cli.trouble import Trouble
 from streamgauge.report.view import Judged
+from streamgauge.run.answer import Explored, answer, spent
 from streamgauge.run.exits import ExitCode
-from streamgauge.run.explore import Explored, answer, spent
 from streamgauge.store import Run, Store
 
 

@@ -7,8 +7,7 @@ from streamgauge.cli.talk import Talk, write_bytes
 def command(json: Json = False) -> None:
     """Print the JSON Schema of experiment files, for an editor to check and complete."""
     from streamgauge.parse import schema
-    from streamgauge.report.document import document
-    from streamgauge.report.encode import encode
+    from streamgauge.report.encode import document, encode
 
     talk = Talk(json)
     found = schema()

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from rich.console import Console, RenderableType
 
 from streamgauge.report.encode import encode
 from streamgauge.run.exits import ExitCode
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
@@ -18,15 +20,17 @@ class Talk:
     """How one command speaks: ``json`` puts one document on stdout and nothing else."""
 
     def __init__(self, json: bool) -> None:
+        from rich.console import Console
+
         self.json = json
         self.stdout = Console(highlight=False, soft_wrap=False)
         self.stderr = Console(stderr=True, highlight=False, soft_wrap=False)
 
-    def say(self, sentence: RenderableType, style: str = "") -> None:
+    def say(self, sentence: "RenderableType", style: str = "") -> None:
         """Talk, on stderr. Text is taken as it is: brackets in it are no markup."""
-        self.stderr.print(sentence, style=style or None, markup=False)
+        self.stderr.print(sentence, style=style or None, markup=False, soft_wrap=True)  # commands in it stay whole
 
-    def show(self, renderable: RenderableType) -> None:
+    def show(self, renderable: "RenderableType") -> None:
         """Data for a person, on stdout; nothing where a document is wanted."""
         if not self.json:
             self.stdout.print(renderable, markup=False)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from rich.console import Group
-
 from streamgauge.cli.engines import fields_of, render_fields
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
@@ -11,7 +9,9 @@ from streamgauge.cli.talk import Talk
 
 def command(json: Json = False) -> None:
     """List the workloads, their parameters, and the dimensions that can be searched."""
-    from streamgauge.report.document import document
+    from rich.console import Group
+
+    from streamgauge.report.encode import document
     from streamgauge.workloads.registry import workloads
 
     talk = Talk(json)

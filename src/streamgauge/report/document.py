@@ -6,17 +6,10 @@ from typing import Any
 
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.measurement import Interval, Measurement
+from streamgauge.report.encode import document
 from streamgauge.report.view import Judged, Story, trials_of
 
-FORMAT = 1
-"""Version of every document. Keys are added within a version, never renamed or removed."""
-
 _UNITS = {"rate": "events/s", "duration": "ns", "share": "share", "count": "count"}
-
-
-def document(exit_code: int, **content: object) -> dict[str, Any]:
-    """A document of any verb: its version and exit code first."""
-    return {"format": FORMAT, "exit_code": int(exit_code), **content}
 
 
 def run_document(story: Story) -> dict[str, Any]:

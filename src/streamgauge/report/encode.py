@@ -4,7 +4,13 @@ import json
 import math
 from typing import Any
 
-import numpy as np
+FORMAT = 1
+"""Version of every document. Keys are added within a version, never renamed or removed."""
+
+
+def document(exit_code: int, **content: object) -> dict[str, Any]:
+    """A document of any verb: its version and exit code first."""
+    return {"format": FORMAT, "exit_code": int(exit_code), **content}
 
 
 def encode(document: dict[str, Any]) -> bytes:
@@ -20,8 +26,7 @@ def _strict(value: object) -> object:
         return [_strict(inner) for inner in value]
     if isinstance(value, bool) or value is None or isinstance(value, (str, int)):
         return value
-    if isinstance(value, np.generic):
-        return _strict(value.item())
     if isinstance(value, float):
         return value if math.isfinite(value) else None
-    return str(value)
+    item = getattr(value, "item", None)  # a number of numpy, which is not imported for this
+    return _strict(item()) if callable(item) else str(value)

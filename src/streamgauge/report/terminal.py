@@ -33,12 +33,17 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if finding.title:
         parts.append(Text(finding.title, style="bold"))
-    parts.append(Text(finding.sentence, style=style))
+    parts.append(Text(_sentence(finding.sentence), style=style))
     parts += [Text(f"  {line}") for line in _bracket(finding)]
     parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2)) for note in finding.notes]
     if trials and finding.rows:
         parts += [Text(""), _table(finding)]
     return parts
+
+
+def _sentence(said: str) -> str:
+    """A sentence begins with a capital and ends with a full stop."""
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 
 
 def _bracket(finding: FindingView) -> list[str]:
@@ -47,8 +52,9 @@ def _bracket(finding: FindingView) -> list[str]:
         lines.append(f"holds at {finding.holds}")
     if finding.fails:
         lines.append(f"fails at {finding.fails}")
-    if finding.precision:
-        lines.append(f"{finding.precision} apart, {len(finding.rows)} trials, {finding.time} of trial time")
+    if finding.rows:
+        count = len(finding.rows)
+        lines.append(f"{count} trial{'' if count == 1 else 's'}, {finding.time} of trial time")
     return lines
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.measurement import Measurement, Verdict
-from streamgauge.model.trial import Trial
+from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
 
 
@@ -92,7 +92,13 @@ def format_value(value: float, unit: str) -> str:
 
 def trials_of(finding: Finding, trials: Sequence[Judged]) -> list[Judged]:
     """The trials of a finding's line, in the order they were made."""
-    return [t for t in trials if t.trial.engine == finding.engine and t.trial.ask.line == finding.line]
+    return [t for t in trials if t.trial.engine == finding.engine and finding.line in _lines(t.trial.ask)]
+
+
+def _lines(ask: Ask) -> tuple[str, str]:
+    """What a trial's line may be called: where nothing is searched, every value is one of its own."""
+    point = f"{ask.dimension}={ask.value:g}"
+    return ask.line, f"{ask.line}, {point}" if ask.line else point
 
 
 def _finding(finding: Finding, story: Story) -> FindingView:

@@ -11,27 +11,16 @@ from typing import Any
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
-from streamgauge.model.finding import Finding, Told
-from streamgauge.model.measurement import Verdict
+from streamgauge.model.finding import Told
 from streamgauge.model.profile import LoadProfile, constant, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
+from streamgauge.run.answer import Explored, answer, spent
 from streamgauge.run.clock import Limits
 from streamgauge.run.execute import Listener, Silence, execute
-from streamgauge.run.exits import ExitCode, exit_code_of
 from streamgauge.search import build
 from streamgauge.store import Run
 from streamgauge.workloads.registry import workloads
-
-
-@dataclass(frozen=True, slots=True)
-class Explored:
-    """What a run found, why it ended if not by itself, and the time of its trials in nanoseconds."""
-
-    findings: tuple[Finding, ...]
-    ended: str
-    exit_code: ExitCode
-    spent: int
 
 
 def explore(
@@ -50,23 +39,6 @@ def explore(
     explored = answer(experiment, run, ended)
     run.conclude(explored.findings, explored.ended, explored.exit_code, explored.spent)
     return explored
-
-
-def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
-    """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
-    findings: list[Finding] = []
-    for choice in experiment.engines:
-        findings += build(experiment, choice.label).findings(run.past(choice.label), ended)
-    verdicts: dict[str, list[Verdict]] = {}
-    for kept in run.trials():
-        if kept.measurement.published_rate > 0:
-            verdicts.setdefault(kept.trial.engine, []).append(kept.verdict)
-    return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
-
-
-def spent(run: Run) -> int:
-    """Nanoseconds that the kept trials of a run took, in their own time."""
-    return sum(kept.extent.count for kept in run.trials()) * SECOND
 
 
 @dataclass(slots=True)

@@ -1,0 +1,60 @@
+"""Answer: the kept trials of a run → its findings and its exit code. Runs nothing, so any run can be asked again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import Finding
+from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.model.units import SECOND
+from streamgauge.run.exits import ExitCode
+from streamgauge.search import build
+from streamgauge.store import Run
+
+_OF_STATUS = {"failed": ExitCode.SUT_FAILED, "invalid": ExitCode.INVALID}
+_WORST_FIRST = (ExitCode.SUT_FAILED, ExitCode.NOTHING_MEASURED, ExitCode.INVALID, ExitCode.MISSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """What a run found, why it ended if not by itself, and the time of its trials in nanoseconds."""
+
+    findings: tuple[Finding, ...]
+    ended: str
+    exit_code: ExitCode
+    spent: int
+
+
+def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
+    """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
+    findings: list[Finding] = []
+    for choice in experiment.engines:
+        findings += build(experiment, choice.label).findings(run.past(choice.label), ended)
+    verdicts = {kept.trial.number: kept.verdict for kept in run.trials() if kept.measurement.published_rate > 0}
+    return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
+
+
+def spent(run: Run) -> int:
+    """Nanoseconds that the kept trials of a run took, in their own time."""
+    return sum(kept.extent.count for kept in run.trials()) * SECOND
+
+
+def exit_code_of(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> ExitCode:
+    """The code for these findings; ``verdicts`` are those of the trials that published anything, by number."""
+    codes = set() if verdicts else {ExitCode.NOTHING_MEASURED}
+    for engine in {finding.engine for finding in findings}:
+        codes |= _of_engine([f for f in findings if f.engine == engine], verdicts)
+    return next((code for code in _WORST_FIRST if code in codes), ExitCode.FINE)
+
+
+def _of_engine(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> set[ExitCode]:
+    codes = {_OF_STATUS.get(finding.status, ExitCode.FINE) for finding in findings}
+    if all(finding.status == "none-holds" for finding in findings):
+        codes.add(ExitCode.MISSED)  # where some line holds, those that do not are part of the answer
+    missed = [f.fails for f in findings if f.status == "measured" and f.fails is not None]
+    if missed:
+        codes.add(ExitCode.MISSED)
+    if missed and findings[0].fails is missed[0]:  # the easiest value: a crash above it is an overload
+        kinds = {verdicts[number].kind for number in missed[0].trials if number in verdicts}
+        codes |= {ExitCode.SUT_FAILED} if VerdictKind.FAILED in kinds else set()
+    return codes

@@ -1,0 +1,101 @@
+"""Bad input of any kind is a sentence, never a traceback."""
+
+import os
+from pathlib import Path
+
+import pytest
+from cli_session import EXPERIMENT, streamgauge, write
+
+
+def refused(*arguments: str | Path) -> str:
+    """What is said when a command refuses its input."""
+    said = streamgauge(*arguments)
+    assert said.code == 2, said.err
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    assert "bug" not in said.err
+    return said.err
+
+
+def test_a_missing_experiment_names_the_shipped_ones() -> None:
+    assert "quickstart" in refused("run", "quickstrat")
+
+
+def test_a_folder_is_no_experiment(tmp_path: Path) -> None:
+    assert "is a folder" in refused("run", tmp_path)
+
+
+def test_a_binary_file_is_no_experiment(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"\xff\xfe\x00\x01" * 100)
+    assert "not a text file" in refused("plan", tmp_path / "a.yaml")
+    (tmp_path / "b.yaml").write_bytes(b"name: a\0b")
+    assert "NUL" in refused("plan", tmp_path / "b.yaml")
+
+
+def test_a_huge_file_is_no_experiment(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"a" * (1 << 21))
+    assert "1 MiB" in refused("plan", tmp_path / "a.yaml")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_an_unreadable_file_is_a_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    path.chmod(0)
+    assert "cannot be read" in refused("run", path)
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b", "", "../../nothing"])
+def test_a_name_that_no_file_can_have_is_a_sentence(name: str) -> None:
+    refused("plan", name)
+
+
+@pytest.mark.parametrize(
+    "override", ["nonsense", "=", "a.b.c=1", "load=", "engine.capacity=fast", "seed=[", "load.0=1"]
+)
+def test_a_bad_override_is_a_sentence(tmp_path: Path, override: str) -> None:
+    refused("plan", write(tmp_path), "--set", override)
+
+
+@pytest.mark.parametrize("budget", ["10", "soon", "0s", "-5m", ""])
+def test_a_bad_budget_is_a_sentence(tmp_path: Path, budget: str) -> None:
+    assert "--budget" in refused("run", write(tmp_path), "--out", tmp_path / "runs", "--budget", budget)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_out_that_is_a_file_is_a_sentence(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    for verb in (["run", path], ["list"], ["show"], ["resume"], ["clean"]):
+        assert "not a folder" in refused(*verb, "--out", path)
+
+
+def test_an_out_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+    assert refused("run", write(tmp_path), "--out", "/proc/nowhere/runs").strip()
+
+
+@pytest.mark.parametrize("reference", ["nobody", "@last", "@last~7", "@first", ""])
+def test_an_unknown_run_is_a_sentence(tmp_path: Path, reference: str) -> None:
+    (tmp_path / "runs").mkdir()
+    for verb in ("show", "resume", "clean"):
+        refused(verb, reference, "--out", tmp_path / "runs")
+
+
+def test_init_writes_a_file_that_runs_and_overwrites_none(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    assert streamgauge("init", path).code == 0
+    assert streamgauge("plan", path).code == 0
+    path.write_text(EXPERIMENT, encoding="utf-8")
+    assert "--force" in refused("init", path)
+    assert path.read_text(encoding="utf-8") == EXPERIMENT
+    assert streamgauge("init", path, "--force").code == 0
+    assert path.read_text(encoding="utf-8") != EXPERIMENT
+    refused("init", tmp_path / "no" / "such" / "folder.yaml")
+
+
+def test_clean_lists_before_it_deletes(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    assert streamgauge("run", write(tmp_path), "--out", runs).code == 0
+    kept = streamgauge("clean", "@last", "--out", runs)
+    assert "Nothing was deleted" in kept.err
+    assert len(streamgauge("list", "--out", runs, "--json").document["runs"]) == 1
+    assert streamgauge("clean", "@last", "--out", runs, "--yes").code == 0
+    assert streamgauge("list", "--out", runs, "--json").document["runs"] == []

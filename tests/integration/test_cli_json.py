@@ -1,0 +1,69 @@
+"""``--json``: exactly one versioned document on stdout, for every verb."""
+
+from pathlib import Path
+
+import pytest
+from cli_session import EXPERIMENT, streamgauge, write
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one finished run."""
+    made = tmp_path_factory.mktemp("json")
+    assert streamgauge("run", write(made), "--out", made / "runs", "--json").code == 0
+    return made
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("plan {file}", "resume @last {out}", "list {out}", "show {out}", "init {new}", "schema", "doctor {out}"),
+        *("clean {out}", "clean @last {out}", "engines", "workloads", "show nobody {out}", "plan nothing-like-it"),
+    ],
+)
+def test_every_verb_writes_one_document(folder: Path, words: str, tmp_path: Path) -> None:
+    places = {"file": folder / "experiment.yaml", "out": f"--out {folder / 'runs'}", "new": tmp_path / "new.yaml"}
+    said = streamgauge(*words.format(**places).split(), "--json")
+    assert said.document["format"] == 1
+    assert said.document["exit_code"] == said.code
+
+
+def test_the_document_of_a_run_says_what_proves_it(tmp_path: Path) -> None:
+    document = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
+    finding, trials = document["findings"][0], {t["number"]: t for t in document["trials"]}
+    assert (finding["engine"], finding["dimension"], finding["unit"]) == ("simulated", "load", "events/s")
+    for end, verdict in (("holds", "SUSTAINED"), ("fails", "OVERLOADED")):
+        assert finding[end]["unit"] == "events/s"
+        for number in finding[end]["trials"]:
+            assert trials[number]["value"] == trials[number]["load"] == finding[end]["value"]
+            assert trials[number]["verdict"] == verdict
+            assert trials[number]["reasons"]
+    assert finding["precision"] <= 0.05
+    assert finding["trials"] == len(trials)
+    assert finding["seconds"] == document["seconds"] == sum(t["seconds"] for t in trials.values())
+
+
+def test_show_says_the_same_as_run(tmp_path: Path) -> None:
+    ran = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
+    again = streamgauge("show", "@last", "--out", tmp_path / "runs", "--json").document
+    assert {key: again[key] for key in ran} == ran
+
+
+def test_two_runs_with_one_seed_find_the_same(tmp_path: Path) -> None:
+    first, second = (streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json") for _ in range(2))
+    assert first.document["findings"] == second.document["findings"]
+    other = streamgauge(
+        "run", write(tmp_path, EXPERIMENT.replace("seed: 3", "seed: 4")), "--out", tmp_path / "runs", "--json"
+    )
+    assert {t["seed"] for t in other.document["trials"]}.isdisjoint({t["seed"] for t in first.document["trials"]})
+
+
+def test_a_budget_ends_with_the_bracket_so_far(tmp_path: Path) -> None:
+    said = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json", "--budget", "50s")
+    document = said.document
+    assert document["findings"][0]["status"] == "unfinished"
+    assert "budget of 50s" in document["ended"]
+    assert 0 < document["seconds"] <= 50
+    resumed = streamgauge("resume", "@last", "--out", tmp_path / "runs", "--json").document
+    whole = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
+    assert resumed["findings"] == whole["findings"]

@@ -1,0 +1,52 @@
+"""Findings to exit codes: the worst of them is said."""
+
+import pytest
+
+from streamgauge.model.finding import End, Finding, Status
+from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.run.answer import exit_code_of
+
+GOOD = {1: Verdict(VerdictKind.SUSTAINED, ())}
+
+
+def finding(status: Status, fails: End | None = None, engine: str = "a") -> Finding:
+    return Finding("", engine, "load", "rate", status, None, fails, "")
+
+
+@pytest.mark.parametrize(
+    ("statuses", "code"),
+    [
+        (["bracketed"], 0),
+        (["wide"], 0),
+        (["all-hold"], 0),
+        (["unfinished"], 0),
+        (["measured"], 0),
+        (["none-holds"], 1),
+        (["none-holds", "bracketed"], 0),
+        (["none-holds", "none-holds"], 1),
+        (["invalid", "none-holds"], 3),
+        (["failed", "invalid"], 4),
+    ],
+)
+def test_the_worst_status_decides(statuses: list[Status], code: int) -> None:
+    assert exit_code_of([finding(s) for s in statuses], GOOD) == code
+
+
+def test_one_engine_that_holds_nowhere_is_enough_for_a_missed_objective() -> None:
+    assert exit_code_of([finding("bracketed"), finding("none-holds", engine="b")], GOOD) == 1
+
+
+def test_without_anything_published_nothing_was_measured() -> None:
+    assert exit_code_of([finding("unfinished")], {}) == 5
+    assert exit_code_of([finding("invalid")], {}) == 5
+
+
+@pytest.mark.parametrize(("kind", "code"), [(VerdictKind.OVERLOADED, 1), (VerdictKind.FAILED, 4)])
+def test_a_measured_load_that_does_not_hold_is_missed_and_a_crash_is_the_systems(kind: VerdictKind, code: int) -> None:
+    found = finding("measured", End(10.0, (1,)))
+    assert exit_code_of([found], {1: Verdict(kind, ())}) == code
+
+
+def test_a_crash_above_a_measured_load_that_holds_is_an_overload() -> None:
+    found = [finding("measured"), finding("measured", End(20.0, (2,)))]
+    assert exit_code_of(found, {**GOOD, 2: Verdict(VerdictKind.FAILED, ())}) == 1

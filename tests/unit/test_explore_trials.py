@@ -1,0 +1,55 @@
+"""What the search asks becomes a trial: load, instances, parameters, seed."""
+
+from dataclasses import replace
+
+from streamgauge.model.experiment import EngineChoice, Experiment, Span, WorkloadChoice
+from streamgauge.model.profile import constant, steps
+from streamgauge.model.trial import Ask
+from streamgauge.model.units import SECOND
+from streamgauge.run.explore import trial_of
+
+ENGINE = EngineChoice("a", "simulated", {})
+EXPERIMENT = Experiment(
+    name="x",
+    workload=WorkloadChoice("database-storage", {"keys": 1000, "frequency": 2.0}),
+    engines=(ENGINE,),
+    what="sustainable-throughput",
+    objectives=(),
+    span=Span(between=(1e3, 1e6)),
+)
+
+
+def test_the_asked_load_is_offered_at_a_constant_rate() -> None:
+    trial = trial_of(EXPERIMENT, ENGINE, Ask("load", 5e4, "probe"), 1)
+    assert trial.profile == constant(5e4)
+    assert (trial.load, trial.instances, trial.engine) == (5e4, 1, "a")
+
+
+def test_a_shape_is_scaled_until_its_mean_is_the_asked_load() -> None:
+    shaped = replace(EXPERIMENT, profile=steps([(10 * SECOND, 100.0), (10 * SECOND, 300.0)]))
+    trial = trial_of(shaped, ENGINE, Ask("load", 1000.0, "probe"), 1)
+    assert trial.load == 1000.0
+    assert [piece.rate for piece in trial.profile.pieces] == [500.0, 1500.0]
+
+
+def test_the_other_coordinates_are_instances_and_parameters() -> None:
+    trial = trial_of(EXPERIMENT, ENGINE, Ask("instances", 4.0, "probe", (("load", 2e4),)), 1)
+    assert (trial.instances, trial.load) == (4, 2e4)
+
+
+def test_a_searched_parameter_that_implies_the_load_sets_it() -> None:
+    trial = trial_of(EXPERIMENT, ENGINE, Ask("keys", 4096.0, "probe"), 1)
+    assert trial.params == {"keys": 4096, "frequency": 2.0}
+    assert isinstance(trial.params["keys"], int)
+    assert trial.load == 8192.0
+
+
+def test_every_trial_has_a_seed_of_its_own_and_the_same_one_when_resumed() -> None:
+    ask = Ask("load", 5e4, "probe")
+    asks = [(ask, 1), (ask, 2), (replace(ask, repetition=1), 1), (replace(ask, purpose="confirm"), 1)]
+    seeds = [trial_of(EXPERIMENT, ENGINE, a, n).seed for a, n in asks]
+    seeds.append(trial_of(replace(EXPERIMENT, seed=2), ENGINE, ask, 1).seed)
+    seeds.append(trial_of(EXPERIMENT, replace(ENGINE, label="b"), ask, 1).seed)
+    assert len(set(seeds)) == len(seeds)
+    assert trial_of(EXPERIMENT, ENGINE, ask, 1).seed == seeds[0]
+    assert all(0 <= seed < 2**63 for seed in seeds)
