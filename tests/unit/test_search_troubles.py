@@ -151,6 +151,32 @@ def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known
         assert all(any(f"{v:g}/s held as well" in note for note in told) for v in beyond)
 
 
+def test_a_confirmation_that_stays_undecided_outweighs_a_probe_that_held() -> None:
+    answer = scripted((3.0, "confirm", UNDECIDED), otherwise=holds_up_to(3))
+    findings, past = found(experiment(), answer)
+    (finding,) = findings
+    assert finding.status == "wide"
+    assert finding.holds
+    assert finding.fails
+    assert (finding.holds.value, finding.fails.value) == (2, 4)
+    full_length = next(t.trial for t in past if t.verdict is UNDECIDED)
+    assert f"3/s could not be decided (trial {full_length}): {UNDECIDED.reasons[0]}" in finding.notes
+
+
+def test_an_undecided_value_that_turns_out_to_lie_outside_does_not_widen_the_bracket() -> None:
+    asked: list[float] = []
+
+    def answer(ask: Ask) -> Verdict:
+        asked.append(ask.value)
+        return UNDECIDED if ask.value == asked[0] else verdict(ask.value <= 20_000)
+
+    finding = only(experiment(span=RANGE), answer)
+    assert finding.status == "bracketed"
+    assert finding.holds
+    assert finding.fails
+    assert finding.holds.value <= 20_000 < finding.fails.value
+
+
 def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
     question = experiment(strategy="full", repetitions=3)
 

@@ -10,6 +10,7 @@ from streamgauge.model.trial import Ask
 from streamgauge.search.line import Line
 
 _PLACES = 13  # boundaries that are tried, from "none holds" to "all hold"
+_LONG = 50  # trials from which on fewer boundaries are tried
 _MOST_ASKS = 2_000
 _ERROR = 0.01  # standard error of the imagined estimates
 
@@ -28,10 +29,11 @@ class Forecast:
 
 def forecast(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None]) -> Forecast:
     """Play the search with the boundary at several places of every line, and count."""
-    counts = sorted(_play(lines, ask, place / (_PLACES - 1)) for place in range(_PLACES))
-    full = sorted(f for _, f in counts)
-    middle = len(counts) // 2
-    return Forecast(counts[0][0], counts[middle][0], counts[-1][0], full[0], full[middle], full[-1])
+    halfway = _play(lines, ask, 0.5)
+    # A search of a grid takes as many trials as values, in proportion: its ends and its middle tell all.
+    shares = [0.0, 1.0] if halfway[0] > _LONG else [p / (_PLACES - 1) for p in range(_PLACES) if 2 * p != _PLACES - 1]
+    trials, full = zip(halfway, *(_play(lines, ask, share) for share in shares), strict=True)
+    return Forecast(min(trials), halfway[0], max(trials), min(full), halfway[1], max(full))
 
 
 def _play(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None], share: float) -> tuple[int, int]:
