@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -30,14 +31,15 @@ def read(name: str, text: str) -> Module:
     return Module(name, text, ast.parse(text))
 
 
-def modules() -> list[Module]:
+@cache
+def modules() -> tuple[Module, ...]:
     """Every module of the package as it is on disk."""
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         found.append(read(name, path.read_text(encoding="utf-8")))
-    return found
+    return tuple(found)
 
 
 def imports(module: Module) -> Iterator[tuple[int, str]]:

@@ -1,8 +1,11 @@
 """The rules of DESIGN, held by reading the source. Each rule is also shown a piece of bad source."""
 
+import re
+import tomllib
+
 import house_laws as laws
 import pytest
-from house_source import modules, read
+from house_source import ROOT, modules, read
 
 
 @pytest.mark.parametrize("law", laws.LAWS, ids=lambda law: law.__name__)
@@ -97,3 +100,16 @@ GOOD = [
 def test_what_is_allowed_is_left_alone(name: str, text: str) -> None:
     module = read(f"streamgauge.{name}", text)
     assert [breach for law in laws.LAWS for breach in law(module)] == []
+
+
+def test_import_linter_is_told_the_same_floors() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    told = {room: len(layers) - 1 - place for place, layer in enumerate(layers) for room in re.findall(r"\w+", layer)}
+    assert told == laws.FLOORS
+
+
+def test_every_exception_by_name_is_a_file_that_exists() -> None:
+    named = laws.IMPURE_BY_NAME | laws.CATCH_ALL_BY_NAME | laws.RUNTIME_FOLDER_BY_NAME
+    assert named - {module.name for module in modules()} == set()
