@@ -82,3 +82,19 @@ def test_what_the_crash_left_can_be_looked_into_and_cleaned(tmp_path: Path) -> N
     before = len(run.trials())
     assert run.discard_partials() > 0
     assert (run.partials(), len(run.trials())) == ([], before)
+
+
+def test_a_kill_before_every_single_step_loses_nothing(tmp_path: Path) -> None:
+    argv = [sys.executable, str(CHILD.with_name("store_steps.py")), str(tmp_path / "runs")]
+    done = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=120)
+    said: dict[int, list[str]] = {}
+    for line in done.stdout.splitlines():
+        step, _, text = line.partition(" ")
+        said.setdefault(int(step), []).append(text)
+    assert max(said) > 30, "the steps of the file system were not noticed"
+    assert said[max(said)][-1] == "concluded 2"
+    for lines in said.values():
+        check_run(tmp_path / "runs", lines)
+    listed = Store(tmp_path / "runs").runs()
+    assert [run.reason for run in listed if run.state == "unreadable"] == []
+    assert {lines[0].removeprefix("run ") for lines in said.values()} <= {run.id for run in listed}
