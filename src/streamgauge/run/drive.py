@@ -1,0 +1,212 @@
+"""A driver instance: the generator and its queue in one process, as in Karimov et al. §III-A.
+
+Started by the launcher as ``python -m streamgauge.run.drive``; its standard input says where its order lies
+and what the secrets are. Open loop: it publishes what is due and never waits for the system under test.
+"""
+
+import ctypes
+import gc
+import os
+import signal
+import sys
+import threading
+import time
+
+from streamgauge.model.units import SECOND
+from streamgauge.run.chronicle import Chronicle, Ticks
+from streamgauge.run.clock import Clock
+from streamgauge.run.hiccup import HiccupMeter
+from streamgauge.run.orders import DriveOrder, Errand, Tokens
+from streamgauge.run.pace import MICRO, Pace
+from streamgauge.run.prepare import Preparation, Stock
+from streamgauge.run.sources import open_source, streams_of
+from streamgauge.transport.backlog import Backlog, Lane
+from streamgauge.transport.queue_server import Json, QueueServer
+
+PR_SET_TIMERSLACK = 29
+_SWITCH = 0.0005
+"""Seconds that one Python thread may keep the interpreter while another wants it: a tenth of a tick."""
+
+
+_LONGEST_SLEEP = SECOND // 10
+
+
+def say(text: str) -> None:
+    """A line for the log."""
+    os.write(1, text.encode() + b"\n")
+
+
+def read_errand() -> Errand:
+    """What came through standard input."""
+    text = b""
+    while got := os.read(0, 1 << 16):
+        text += got
+    return Errand.model_validate_json(text)
+
+
+def quicken() -> None:
+    """Let sleeps end when they should and threads change quickly; no pauses for cyclic garbage: we make none."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    sys.setswitchinterval(_SWITCH)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
+
+
+class Driver:
+    """Ticks on absolute deadlines, from the moment that the controller names to the one it names later."""
+
+    def __init__(self, order: DriveOrder, tokens: Tokens) -> None:
+        self.order = order
+        self.clock = Clock()
+        self.plans = {name: profile.plan(order.horizon_ns) for name, profile in order.profiles.items()}
+        self.paces = {n: Pace(plan, order.tick_ns, order.partitions) for n, plan in self.plans.items()}
+        lanes = [Lane(stream, p) for stream in order.profiles for p in order.mine]
+        self.backlog = Backlog(lanes, order.bound_events, order.bound_bytes, order.retry_ns)
+        self.lock = threading.Lock()
+        self.ticks = Ticks(order.horizon_ns // order.tick_ns + 2)
+        self.chronicle = Chronicle(order.folder, order.driver, self.ticks)
+        self.hiccups = HiccupMeter()
+        self.begun, self.over = threading.Event(), threading.Event()
+        self.start_ns = self.wall_ns = 0
+        self.end_ns = order.horizon_ns
+        self.stopped = False
+        self.phase = "waiting"
+        schemas = {name: schema for name, schema in streams_of(order.workload).items() if name in order.profiles}
+        self.server = QueueServer(
+            order.endpoint,
+            self.backlog,
+            schemas=schemas,
+            tokens=tokens.roles(),
+            lock=self.lock,
+            now_ns=self.elapsed,
+            control=self.control,
+        )
+
+    def elapsed(self) -> int:
+        """Nanoseconds since the load began; negative before."""
+        return self.clock.monotonic_ns() - self.start_ns if self.start_ns else -1
+
+    def control(self, action: str, body: Json) -> Json:
+        """An order of the controller, on a thread of the server."""
+        if action == "start" and not self.begun.is_set():
+            self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
+            self.clock = Clock(self.start_ns + self.order.wall_step_at_ns, self.order.wall_step_ns)
+            self.begun.set()
+        elif action == "end":
+            self.end_ns = min(int(body["at_ns"]) // MICRO * MICRO, self.order.horizon_ns)
+            self.phase = "tail" if self.phase == "load" else self.phase
+        elif action == "stop":
+            self.stopped = True
+        elif action == "quit":
+            self.stopped = True
+            self.begun.set()
+            self.over.set()
+        elif action != "progress":
+            raise KeyError(f"a driver knows no order {action}")
+        return {"phase": self.phase, "ticks": self.ticks.done, "elapsed": self.elapsed(), **self.server.status()}
+
+    def prepare(self) -> Preparation:
+        """The stocks of events, once it is known when event 0 is due."""
+        order, stocks = self.order, []
+        for stream, pace in self.paces.items():
+            source = open_source(
+                order.workload,
+                stream,
+                order.params,
+                plan=pace.plan,
+                seed=order.seed,
+                origin_ns=self.wall_ns,
+                partitions=order.partitions,
+            )
+            stocks += [Stock(Lane(stream, p), source, pace) for p in order.mine]
+        return Preparation(stocks, order.ahead_ns, self.clock.monotonic_ns)
+
+    def load(self) -> None:
+        """The ticks, until the end that the controller says. Each is written down with what it should have been."""
+        preparation, now, tick = self.prepare(), self.clock.monotonic_ns, 0
+        begin, step, wall_us = self.start_ns, self.order.tick_ns, self.wall_ns // MICRO
+        self.phase = "load"
+        while not self.stopped:
+            moment = min((tick + 1) * step, self.end_ns)
+            if moment <= tick * step:
+                break
+            if begin + moment > now():
+                preparation.fill(tick * step, self.end_ns, begin + moment)
+                time.sleep(min(max(0, begin + moment - now()), _LONGEST_SLEEP) / SECOND)
+                continue  # the controller may have moved the end meanwhile
+            parts = preparation.take(moment)
+            if not self.server.publish(parts, wall_us + moment // MICRO):
+                self.phase = "full"
+                say(f"the queue is full after {self.ticks.done} ticks: {self.backlog.lag} events wait")
+                return
+            self.ticks.add(moment, now() - begin, sum(batch.num_rows for _, batch in parts))
+            tick += 1
+        self.end_ns = min(tick * step, self.end_ns)
+        self.phase = "done"
+
+    def offered(self, second: int) -> int:
+        """Events that the plan wants from this driver in a second."""
+        edges = [min(t * SECOND, self.end_ns) for t in (second, second + 1)]
+        return sum(
+            pace.offset(edges[1], p) - pace.offset(edges[0], p) for pace in self.paces.values() for p in self.order.mine
+        )
+
+    def write_down(self) -> None:
+        """A thread: once a second, close the second and add to the journals."""
+        second = 0
+        while not self.over.wait(max(0.0, ((second + 1) * SECOND - self.elapsed()) / SECOND)):
+            self.close_second(second)
+            second += 1
+        if self.elapsed() > second * SECOND:
+            self.close_second(second)
+
+    def close_second(self, second: int) -> None:
+        with self.lock:
+            served, drops = self.backlog.served, self.backlog.settle(self.elapsed())
+            queue, self.backlog.longest = self.backlog.longest, self.backlog.lag
+            acks = self.backlog.acks
+        drift = (self.clock.wall_ns() - self.wall_ns) - self.elapsed()
+        sample = {
+            "offered": self.offered(second),
+            "served": served,
+            "drops": drops,
+            "queue": queue,
+            "hiccup": self.hiccups.take(),
+            "drift": drift,
+        }
+        self.chronicle.second(second, sample, acks)
+        self.chronicle.write(acks)
+
+    def run(self) -> None:
+        """Wait for the start, tick, and stay for readers until told to quit."""
+        signal.signal(signal.SIGTERM, lambda *_: self.control("quit", {}))
+        quicken()
+        say("ready")
+        while not self.begun.wait(1.0):
+            pass
+        if self.over.is_set():
+            return
+        self.hiccups.start()
+        scribe = threading.Thread(target=self.write_down, name="chronicle", daemon=True)
+        scribe.start()
+        self.load()
+        while not self.over.wait(1.0):
+            pass
+        scribe.join()
+        self.chronicle.write(self.backlog.acks)
+        self.hiccups.stop()
+        self.chronicle.close()
+        self.server.shutdown()
+
+
+def main() -> None:
+    """The process's table of contents."""
+    errand = read_errand()
+    order = DriveOrder.model_validate_json(errand.order.read_bytes())
+    Driver(order, errand.tokens).run()
+
+
+if __name__ == "__main__":
+    main()

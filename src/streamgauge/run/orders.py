@@ -1,0 +1,128 @@
+"""What the controller tells a driver instance, and the way it says so."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyarrow import flight
+from pydantic import BaseModel, ConfigDict
+
+from streamgauge.model.profile import LoadProfile
+from streamgauge.model.units import SECOND
+from streamgauge.store.durable import replace_file
+from streamgauge.transport.child import Child, LineReady
+from streamgauge.transport.queue_reader import call
+from streamgauge.transport.queue_server import CONTROL, SUT
+from streamgauge.transport.token import options
+
+MILLI = 1_000_000
+
+
+class Order(BaseModel):
+    """Base of the orders: strict, frozen, kept as JSON in the trial's folder."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DriveOrder(Order):
+    """One driver instance: its share of the partitions, its plan and its queue."""
+
+    driver: int
+    endpoint: str
+    folder: Path
+    """The trial's folder: the driver writes its journals there."""
+    workload: str
+    params: dict[str, Any]
+    seed: int
+    profiles: dict[str, LoadProfile]
+    """The load of each stream, all partitions together."""
+    horizon_ns: int
+    """How far the plan goes: the trial's limit and its tail."""
+    partitions: int
+    """Partitions of each stream, over all drivers."""
+    mine: tuple[int, ...]
+    """Those of this driver."""
+    tick_ns: int = 5 * MILLI
+    ahead_ns: int = 50 * MILLI
+    bound_events: int = 0
+    bound_bytes: int = 4 << 30
+    retry_ns: int = 10 * SECOND
+    wall_step_at_ns: int = 0
+    """For tests of the clock's supervision: step this process's wall clock so long after the load began …"""
+    wall_step_ns: int = 0
+    """… by so much."""
+
+
+class Tokens(BaseModel):
+    """The secrets of a trial's servers, made new for every run; they travel through standard input alone."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sut: str
+    control: str
+
+    @classmethod
+    def new(cls) -> "Tokens":
+        return cls(sut=secrets.token_urlsafe(24), control=secrets.token_urlsafe(24))
+
+    def roles(self) -> dict[str, str]:
+        return {SUT: self.sut, CONTROL: self.control}
+
+
+class Errand(BaseModel):
+    """What comes through a child's standard input: where its order lies, and the secrets."""
+
+    order: Path
+    tokens: Tokens
+
+
+def own_child(
+    name: str, module: str, order: Order, path: Path, *, tokens: Tokens, cores: tuple[int, ...] = ()
+) -> Child:
+    """A child that runs a module of ours: its order goes into a file, the secrets to its standard input."""
+    replace_file(path, order.model_dump_json(indent=1).encode(), durable=False)
+    return Child(
+        name=name,
+        argv=(sys.executable, "-m", module),
+        cores=cores,
+        ready=LineReady(),
+        secret=Errand(order=path, tokens=tokens).model_dump_json(),
+    )
+
+
+def driver_child(order: DriveOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+    """The driver instance as a child for the launcher."""
+    path = order.folder / f"driver-{order.driver}.json"
+    return own_child(f"driver {order.driver}", "streamgauge.run.drive", order, path, tokens=tokens, cores=cores)
+
+
+class DriverLine:
+    """The control channel to one driver instance."""
+
+    def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 10.0) -> None:
+        self._client = flight.FlightClient(endpoint)
+        self._options = options(tokens.control, timeout)
+
+    def start(self, monotonic_ns: int, wall_ns: int) -> None:
+        """Begin the load at this moment of the monotonic clock; event 0 is due at ``wall_ns`` since 1970."""
+        call(self._client, self._options, "start", monotonic_ns=monotonic_ns, wall_ns=wall_ns)
+
+    def end(self, at_ns: int) -> None:
+        """Publish what is due before ``at_ns`` after the load began (the tail with it), then nothing more."""
+        call(self._client, self._options, "end", at_ns=at_ns)
+
+    def stop(self) -> None:
+        """Publish nothing more from now on; what is in the queue stays there."""
+        call(self._client, self._options, "stop")
+
+    def status(self) -> dict[str, Any]:
+        """Phase and exact counts at this moment."""
+        return call(self._client, self._options, "progress")
+
+    def quit(self) -> None:
+        """Write the journals' last rows, and end."""
+        call(self._client, self._options, "quit")
+
+    def close(self) -> None:
+        self._client.close()
