@@ -92,7 +92,8 @@ def test_4_when_the_output_is_wrong(tmp_path: Path) -> None:
     said = run(tmp_path, EXPERIMENT, "--set", "engine.alter=5%")
     assert said.code == 4, said.err
     assert said.document["findings"][0]["status"] == "failed"
-    assert len(said.document["trials"]) == 1
+    verdicts = [t["verdict"] for t in said.document["trials"]]
+    assert verdicts.index("FAILED") == len(verdicts) - 1, "the run goes on although its output is wrong"
 
 
 def test_4_when_the_lowest_load_crashes_too(tmp_path: Path) -> None:

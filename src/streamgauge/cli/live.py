@@ -5,6 +5,7 @@ from typing import Self
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +17,7 @@ from streamgauge.model.units import SECOND, format_count, format_duration, forma
 from streamgauge.run.clock import elapsed_ns
 from streamgauge.stats.buckets import quantile
 
+_BAR = 60
 _PHASES = {
     "estimate": "first estimate",
     "probe": "narrowing",
@@ -112,7 +114,8 @@ class LiveBlock:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for name, value in self._facts(trial):
             table.add_row(Text(name, style="dim"), Text(value))
-        return Group(Text(describe(trial), style="bold"), ProgressBar(total=length, completed=self._past), table)
+        bar = Padding(ProgressBar(total=length, completed=self._past, width=_BAR), (0, 0))  # a bar ends no line itself
+        return Group(Text(describe(trial), style="bold"), bar, table)
 
     def _facts(self, trial: Trial) -> list[tuple[str, str]]:
         newest = self._newest
@@ -133,7 +136,8 @@ class LiveBlock:
         if not self._done:
             return "not known yet"
         each = (elapsed_ns() - self._began) / self._done
-        return f"about {format_duration(each * max(1, self._expected - self._done))}"
+        left = each * max(1, self._expected - self._done)
+        return f"about {format_duration(max(1, round(left / SECOND)) * SECOND)}"
 
 
 def _median(seconds: Seconds | None) -> str:

@@ -10,9 +10,11 @@ from streamgauge.model.units import SECOND, format_duration, format_size
 if TYPE_CHECKING:
     from streamgauge.model.experiment import Experiment
 
-_BYTES_PER_SECOND = 400
+_BYTES_PER_SECOND = 20
 """A second of a recording on disk: its columns and the buckets of its latencies, compressed."""
-_BYTES_PER_TRIAL = 16_000
+_EARLY = 0.4
+"""Share of its length after which a trial that may end early is decided, on average."""
+_BYTES_PER_TRIAL = 14_000
 """Manifest, verdict and the overhead of the files of a trial."""
 
 
@@ -38,10 +40,13 @@ def _engine(question: "Experiment", label: str, name: str) -> dict[str, Any]:
     from streamgauge.search import build
 
     forecast = build(question, label).forecast()
+    trials = {"least": forecast.least, "likely": forecast.likely, "most": forecast.most}
+    full = {"least": forecast.full_least, "likely": forecast.full_likely, "most": forecast.full_most}
     return {
         "engine": label,
         "virtual": isinstance(engines()[name], VirtualEngine),
-        "trials": {"least": forecast.least, "likely": forecast.likely, "most": forecast.most},
+        "trials": trials,
+        "full_length": full,
     }
 
 
@@ -51,7 +56,10 @@ def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int 
     usual = ((plan.warmup if plan.warmup is not None else 0) + plan.duration) // SECOND
     longest = ((plan.warmup if plan.warmup is not None else plan.warmup_limit) + plan.limit) // SECOND
     trials = {key: sum(f["trials"][key] for f in forecasts) for key in ("least", "likely", "most")}
-    seconds = {"likely": trials["likely"] * usual, "most": trials["most"] * longest}
+    full = sum(f["full_length"]["likely"] for f in forecasts)
+    early = _EARLY if plan.early else 1.0
+    likely = round(full * usual + (trials["likely"] - full) * usual * early)
+    seconds = {"likely": likely, "most": trials["most"] * longest}
     if budget is not None:
         seconds = {key: min(value, budget // SECOND) for key, value in seconds.items()}
     size = trials["likely"] * _BYTES_PER_TRIAL + seconds["likely"] * _BYTES_PER_SECOND
@@ -62,7 +70,7 @@ def _words(
     question: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
 ) -> list[str]:
     trials, seconds = total["trials"], total["seconds"]
-    asked = "A plain measurement" if question.what == "nothing" else f"A search for {question.what}"
+    asked = "a plain measurement" if question.what == "nothing" else f"a search for {question.what}"
     labels = ", ".join(f["engine"] for f in forecasts)
     words = [
         f"{question.name}: {asked} on {question.workload.name}, with {labels}.",

@@ -90,6 +90,8 @@ def _measured(found: Measurement) -> dict[str, Any]:
         "capacity": _interval(found.capacity),
         "lag_start": found.lag_start,
         "lag_end": found.lag_end,
+        "lag_corridor": found.lag_corridor,
+        "latency_corridor": found.latency_corridor,
         "longest_queue": found.longest_queue,
         "drops": found.drops,
         "latencies": {kind: asdict(summary) for kind, summary in found.latencies.items()},
