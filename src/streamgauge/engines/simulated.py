@@ -24,7 +24,8 @@ COLD = 0.3
 """Share of its capacity that a system has at the beginning of its warm-up."""
 CRASH_AFTER = 5
 """Seconds after which a system crashes at a load it cannot bear."""
-FIRST_LOOK = 8
+STRETCH = 2
+"""Seconds that are handed out at once."""
 SAMPLES = 8
 """Latency samples per second where every event is an output."""
 
@@ -195,10 +196,10 @@ class SimulatedTrial:
         return length, "completed", ""
 
     def seconds(self) -> Iterator[Seconds]:
-        """Second by second; the first few at once, since no rule decides on fewer."""
+        """A few seconds at a time."""
         whole = self._all_seconds()
         start = 0
-        for stop in [*range(min(FIRST_LOOK, self._stop), self._stop), self._stop]:
+        for stop in [*range(STRETCH, self._stop, STRETCH), self._stop]:
             yield whole.between(start, stop)
             start = stop
 

@@ -1,6 +1,7 @@
 """One objective against one measurement: holds, broken or unclear, and the sentence that says it."""
 
 from streamgauge.judge import rule
+from streamgauge.judge.measure import Trends
 from streamgauge.model.measurement import Check, Holding, Interval, Measurement
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Kind
@@ -42,16 +43,17 @@ def _plain(objective: Objective, measured: Measurement) -> Check:
 _PAST = {"lost": "were lost", "duplicate": "came twice", "wrong": "were wrong", "late": "came late"}
 
 
-def evidence(objective: Objective, measured: Measurement) -> rule.Evidence | None:
+def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evidence | None:
     """The trend that this objective is about, with its threshold in the trend's own unit."""
     lag = objective.metric == "lag-trend"
     trend = measured.lag_trend if lag else measured.latency_trend
-    if trend is None:
+    runaway = lag and measured.runaway
+    if trend is None and not runaway:
         return None
     scale = measured.load if lag else 1.0
     limit = objective.threshold * scale if objective.relative else objective.threshold
     corridor = measured.lag_corridor if lag else measured.latency_corridor
-    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor)
+    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, runaway)
 
 
 def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Check:
@@ -62,6 +64,11 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
         sentence = f"too few {what} in {measured.judged_seconds} s for a trend; lengthen trial.duration"
         return Check(objective.text, "unclear", float("nan"), float("nan"), sentence)
     state = lean(seen)
+    if seen.trend is None:
+        grown = format_count(measured.lag_end - measured.lag_start)
+        shown = f"the queue ran away: {grown} more events waited after {measured.judged_seconds} s, too few "
+        shown += "acknowledgements for an interval and far more than the objective allows"
+        return Check(objective.text, state, measured.lag_end - measured.lag_start, seen.threshold, shown)
     shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
     ending = {
         "holds": "within the objective",

@@ -101,7 +101,8 @@ def _unnamed_faults(account: Account, named: set[str]) -> list[str]:
     faults = {"lost": account.lost, "duplicate": account.duplicate, "wrong": account.wrong}
     return [
         f"{format_count(count)} of {format_count(account.expected)} outputs were "
-        f"{'doubled' if m == 'duplicate' else m}; the system under test gives wrong answers (allow it with an objective such as '{m} <= 0.1%')"
+        f"{'doubled' if m == 'duplicate' else m}; the system under test gives wrong answers "
+        f"(allow it with an objective such as '{m} <= 0.1%')"
         for m, count in faults.items()
         if count and m not in named
     ]

@@ -1,8 +1,12 @@
 """Seconds → Measurement: where the warm-up ends, how lag and latency move, what the outputs took."""
 
+import math
+from dataclasses import dataclass, replace
+
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.judge.rule import ASSUMED_ERROR, is_runaway
 from streamgauge.model.measurement import Interval, LatencySummary, Measurement
 from streamgauge.model.seconds import KINDS, Kind, Seconds
 from streamgauge.model.trial import Recording, Trial
@@ -14,37 +18,85 @@ Floats = npt.NDArray[np.float64]
 PERCENTILES = {"p5": 0.05, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 
+@dataclass(frozen=True, slots=True)
+class Trends:
+    """How lag and latency move after warm-up: all that a look at a growing trial needs."""
+
+    load: float
+    warmup_seconds: int
+    judged_seconds: int
+    steady: bool
+    lag_trend: Interval | None
+    latency_trend: Interval | None
+    lag_corridor: float
+    latency_corridor: float
+    lag_start: float
+    lag_end: float
+    lag_seconds: float
+    """From the first to the last acknowledgement."""
+
+    @property
+    def runaway(self) -> bool:
+        """The lag runs away, whatever the interval says."""
+        grown = (self.lag_end - self.lag_start) / self.lag_seconds / self.load if self.lag_seconds else 0.0
+        return is_runaway(grown, self.lag_seconds)
+
+
+def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
+    """The trends of a trial so far; ``latencies=False`` leaves that of the latency out."""
+    warm, is_steady = warmup(trial, seconds)
+    time, lag = lag_samples(seconds)
+    # the last acknowledgement before the judged stretch is where its growth begins
+    first = max(int(np.searchsorted(time, warm, "right")) - 1, 0)
+    time, lag = time[first:], lag[first:]
+    when, latency = latency_samples(seconds.between(warm, seconds.stop)) if latencies else (time[:0], lag[:0])
+    return Trends(
+        load=trial.load,
+        warmup_seconds=warm,
+        judged_seconds=max(seconds.stop - warm, 0),
+        steady=is_steady,
+        lag_trend=trend.increments(time, lag),
+        latency_trend=trend.increments(when, latency),
+        lag_corridor=_range(lag),
+        latency_corridor=_range(latency),
+        lag_start=float(lag[0]) if lag.size else 0.0,
+        lag_end=float(lag[-1]) if lag.size else 0.0,
+        lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
+    )
+
+
+def _range(level: Floats) -> float:
+    return float(level.max() - level.min()) if level.size else 0.0
+
+
 def measure(recording: Recording) -> Measurement:
     """A trial in numbers: everything after warm-up, and nothing that the sample cannot support."""
-    trial, seconds, outcome = recording.trial, recording.seconds, recording.outcome
-    warm, is_steady = warmup(trial, seconds)
-    judged = seconds.between(warm, seconds.stop)
+    seconds, moves = recording.seconds, trends(recording.trial, recording.seconds)
+    judged = seconds.between(moves.warmup_seconds, seconds.stop)
     length = max(len(judged), 1)
-    lag = lag_samples(judged)
-    latency = latency_samples(judged)
-    growth = trend.increments(*lag)
-    offered = int(judged["offered"].sum())
+    offered, published = int(judged["offered"].sum()), int(judged["published"].sum())
     return Measurement(
-        load=trial.load,
-        published_rate=float(judged["published"].sum()) / length,
+        load=moves.load,
+        published_rate=published / length,
         served_rate=float(judged["served"].sum()) / length,
-        warmup_seconds=warm,
-        judged_seconds=len(judged),
-        steady=is_steady,
-        lag_trend=growth,
-        latency_trend=trend.increments(*latency),
-        capacity=_capacity(offered / length, growth),
-        lag_start=float(lag[1][0]) if lag[1].size else 0.0,
-        lag_end=float(lag[1][-1]) if lag[1].size else 0.0,
-        lag_corridor=float(np.ptp(lag[1])) if lag[1].size else 0.0,
-        latency_corridor=float(np.ptp(latency[1])) if latency[1].size else 0.0,
+        warmup_seconds=moves.warmup_seconds,
+        judged_seconds=moves.judged_seconds,
+        steady=moves.steady,
+        lag_trend=moves.lag_trend,
+        latency_trend=moves.latency_trend,
+        runaway=moves.runaway,
+        capacity=_capacity(offered / length, moves),
+        lag_start=moves.lag_start,
+        lag_end=moves.lag_end,
+        lag_corridor=moves.lag_corridor,
+        latency_corridor=moves.latency_corridor,
         longest_queue=int(judged["queue"].max(initial=0)),
         drops=int(seconds["drops"].sum()),
         latencies={kind: s for kind in KINDS if (s := _summary(judged, kind)) is not None},
-        account=outcome.account,
+        account=recording.outcome.account,
         negative=int(judged["negative"].sum()),
         schedule_lag_p99=float(np.quantile(judged["schedule_lag"], 0.99)) if len(judged) else 0.0,
-        achieved_share=float(judged["published"].sum()) / offered if offered else 1.0,
+        achieved_share=published / offered if offered else 1.0,
         run_delay_share=float(judged["run_delay"].sum()) / SECOND / length,
         foreign_share=float(judged["foreign"].mean()) / 1e6 if len(judged) else 0.0,
         clock_step=float(np.abs(seconds["clock_step"]).max(initial=0)),
@@ -83,12 +135,17 @@ def latency_samples(seconds: Seconds) -> tuple[Floats, Floats]:
     return at.astype(np.float64), mean / 1e6
 
 
-def _capacity(rate: float, growth: Interval | None) -> Interval | None:
+def _capacity(rate: float, moves: Trends) -> Interval | None:
     """What the SUT gets done per second while its queue grows; None when the queue does not clearly grow."""
-    if growth is None or growth.low <= 0:
+    growth = moves.lag_trend
+    if growth is not None and growth.low > 0:
+        low, high = rate - growth.high, rate - growth.low
+        return replace(growth, mean=rate - growth.mean, low=low, high=high)
+    if not moves.runaway:
         return None
-    low, high = rate - growth.high, rate - growth.low
-    return Interval(rate - growth.mean, low, high, growth.error, growth.samples, growth.correlation, growth.freedom)
+    mean = rate - (moves.lag_end - moves.lag_start) / moves.lag_seconds
+    error = abs(mean) * ASSUMED_ERROR / math.sqrt(moves.lag_seconds)
+    return Interval(mean, mean - 2 * error, mean + 2 * error, error, samples=1)
 
 
 def _summary(seconds: Seconds, kind: Kind) -> LatencySummary | None:

@@ -28,9 +28,12 @@ HOLDS_SECONDS = 20
 CLEAR_BROKEN = 1.8
 CLEAR_HOLDS = 2.8
 CLEAR_FULL = 1.8
+RUNAWAY = 0.25
 
 _SPREAD = NOISE**2 * (1 + MEMORY) / (1 - MEMORY)
 """Variance that the assumed noise adds to lag per second, in (seconds of load)²."""
+ASSUMED_ERROR = math.sqrt(_SPREAD)
+"""Standard error of a rate after one second of the assumed noise, as a share of the rate."""
 _CORRIDOR = 18.0
 """How improbable, in e-folds, the corridor must be for an overloaded system. Set by simulation: the exponent
 below is that of one look, and a trial is looked at every second."""
@@ -40,17 +43,32 @@ below is that of one look, and a trial is looked at every second."""
 class Evidence:
     """What a stretch of a trial says about one trend; ``corridor`` is the range that the level stayed in."""
 
-    trend: Interval
+    trend: Interval | None
     threshold: float
     scale: float
     """What noise and margins are shares of: the load for lag, one for latency."""
     seconds: float
     corridor: float
+    runaway: bool = False
+    """Lag runs away: too few samples for an interval, but no noise explains it."""
+
+
+def is_runaway(growth: float, span: float) -> bool:
+    """Whether lag that grew by this share of the load, over a span of seconds, says enough by itself.
+
+    An engine with micro-batches takes all that is there: far beyond its limit each batch takes many times
+    as long as the one before, and a trial sees two or three of them.
+    """
+    return span >= BROKEN_SECONDS and growth >= RUNAWAY
 
 
 def lean_short(seen: Evidence) -> Holding:
     """What the seconds of a short trial so far say, if they say something clearly."""
     trend, threshold, seconds = seen.trend, seen.threshold, seen.seconds
+    if seen.runaway:
+        return "broken"
+    if trend is None:
+        return "unclear"
     if seconds < BROKEN_SECONDS or seen.scale <= 0:
         return "unclear"
     error = max(trend.error, math.sqrt(_SPREAD / seconds) * seen.scale)
@@ -74,6 +92,10 @@ def flat_corridor(seconds: float) -> float:
 
 def lean_full(seen: Evidence) -> Holding:
     """What a full-length trial says."""
+    if seen.runaway:
+        return "broken"
+    if seen.trend is None:
+        return "unclear"
     over = seen.trend.mean - seen.threshold
     if over > 0 and over >= CLEAR_FULL * seen.trend.error:
         return "broken"

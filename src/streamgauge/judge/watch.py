@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from streamgauge.judge import rule
 from streamgauge.judge.checks import TRENDS, check, evidence
-from streamgauge.judge.measure import measure
-from streamgauge.model.measurement import Measurement
+from streamgauge.judge.measure import Trends, measure, trends
+from streamgauge.model.measurement import Holding
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Recording, Trial
@@ -18,6 +18,7 @@ ESTIMATE_ERROR = 0.01
 LONGEST_PROBE = 2
 """A probe that is still unclear ends after this many times the trial's duration."""
 _LATER_LOOKS = 1.15
+_BETWEEN_LOOKS = 2
 
 
 class Watch:
@@ -26,53 +27,66 @@ class Watch:
     def __init__(self, trial: Trial, objectives: Sequence[Objective]) -> None:
         self._trial = replace(trial, queue_bound=0)
         self._trends = [o for o in objectives if o.metric in TRENDS]
-        self._others = [o for o in objectives if o.metric in ("queue", "drops", "event-time", "processing-time")]
+        self._bounds = [o for o in objectives if o.metric in ("queue", "drops")]
+        self._judges_latency = any(o.metric in ("event-time", "processing-time") for o in objectives)
         self._full = trial.duration / SECOND
         self._lean = rule.lean_of(trial.may_end_early, self._full)
         self._limit = max(trial.limit / SECOND, self._full)
-        self._next_look = self._full if not trial.may_end_early else 0.0
+        self._needs_latencies = any(o.metric == "latency-trend" for o in objectives)
+        # before this many seconds after a known warm-up no look can end the trial
+        self._next_look = float(rule.BROKEN_SECONDS) if trial.may_end_early else self._full
+
+    def wants(self, stop: int) -> bool:
+        """Whether a look after so many seconds could end the trial; saves putting them together for nothing."""
+        known = self._trial.warmup
+        return stop - (known / SECOND if known is not None else 0) >= self._next_look
 
     def look(self, seconds: Seconds) -> bool:
         """True: the trial may stop now, because it is decided or because its time is up."""
-        known = self._trial.warmup
-        if known is not None and seconds.stop - known / SECOND < self._next_look:
+        if not self.wants(seconds.stop):
             return False
-        if seconds.stop < self._next_look:
-            return False
-        measured = measure(Recording(self._trial, seconds))
-        length = measured.judged_seconds
-        settled = measured.steady or seconds.stop >= self._trial.warmup_limit / SECOND + self._full
+        moves = trends(self._trial, seconds, latencies=self._needs_latencies)
+        length = moves.judged_seconds
+        settled = moves.steady or seconds.stop >= self._trial.warmup_limit / SECOND + self._full
         if length >= self._limit:
             return True
         if self._trial.may_end_early:
-            return self._ends_early(measured, length, settled)
-        if length < max(self._next_look, self._full):
+            self._next_look = seconds.stop + max(_BETWEEN_LOOKS, seconds.stop // 20)
+            return self._ends_early(seconds, moves, settled)
+        if length < self._full:
+            self._next_look = seconds.stop + math.ceil(self._full - length)
             return False
-        self._next_look = math.ceil(length * _LATER_LOOKS)
-        return self._trial.ask.purpose == "measure" or (settled and self._is_clear(measured))
+        self._next_look = math.ceil(seconds.stop + length * (_LATER_LOOKS - 1))
+        return self._trial.ask.purpose == "measure" or (settled and self._is_clear(moves))
 
-    def _is_clear(self, measured: Measurement) -> bool:
-        states = [check(o, measured).state for o in self._trends]
+    def _leans(self, moves: Trends) -> list[Holding]:
+        return [self._lean(e) if (e := evidence(o, moves)) is not None else "unclear" for o in self._trends]
+
+    def _is_clear(self, moves: Trends) -> bool:
+        states = self._leans(moves)
         return "broken" in states or "unclear" not in states
 
-    def _ends_early(self, measured: Measurement, length: int, settled: bool) -> bool:
-        if length >= LONGEST_PROBE * self._full:
-            return True
-        if not settled:
-            return False
-        seen = [e for o in self._trends if (e := evidence(o, measured)) is not None]
-        states = [self._lean(e) for e in seen]
+    def _ends_early(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
+        length = moves.judged_seconds
+        ran_away = moves.runaway and seconds.stop >= self._trial.warmup_limit / SECOND / 2
+        if not settled or ran_away or length >= LONGEST_PROBE * self._full:
+            return ran_away or length >= LONGEST_PROBE * self._full
+        states = self._leans(moves)
         if "broken" in states:
-            return self._trial.ask.purpose != "estimate" or self._is_sharp(measured) or length >= self._full
-        if any(check(o, measured).state == "broken" and o.metric in ("queue", "drops") for o in self._others):
+            return self._trial.ask.purpose != "estimate" or self._is_sharp(moves) or length >= self._full
+        if self._bounds and self._out_of_bounds(seconds):
             return True
         # a percentile has no sequential rule: where a latency is judged, only the full length says that it holds
-        latency = any(o.metric in ("event-time", "processing-time") for o in self._others)
-        if len(seen) < len(self._trends) or not self._trends or latency:
+        if not states or self._judges_latency:
             return length >= self._full
-        return all(s == "holds" for s in states)
+        return all(state == "holds" for state in states)
+
+    def _out_of_bounds(self, seconds: Seconds) -> bool:
+        """A longest queue or a dropped connection does not get better with time."""
+        measured = measure(Recording(self._trial, seconds))
+        return any(check(o, measured).state == "broken" for o in self._bounds)
 
     @staticmethod
-    def _is_sharp(measured: Measurement) -> bool:
-        capacity = measured.capacity
-        return capacity is not None and capacity.error <= ESTIMATE_ERROR * capacity.mean
+    def _is_sharp(moves: Trends) -> bool:
+        growth = moves.lag_trend
+        return growth is not None and growth.error <= ESTIMATE_ERROR * (moves.load - growth.mean)

@@ -47,6 +47,8 @@ class Measurement:
     warmup_seconds: int
     judged_seconds: int
     steady: bool
+    runaway: bool
+    """The lag ran away: so fast that a few acknowledgements say it."""
     lag_trend: Interval | None
     latency_trend: Interval | None
     capacity: Interval | None

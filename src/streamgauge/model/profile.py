@@ -74,6 +74,8 @@ class LoadProfile:
     @property
     def mean_rate(self) -> float:
         """Mean events per second over the shape."""
+        if len(self.pieces) == 1:
+            return (self.pieces[0].rate + self.pieces[0].until) / 2
         return float(sum(p.count(p.duration) for p in self.pieces) / Fraction(self.duration, SECOND))
 
     def plan(self, horizon: int) -> "Plan":

@@ -19,6 +19,8 @@ from streamgauge.run.clock import Pace
 class Watcher(Protocol):
     """The early rule: says when a trial may stop."""
 
+    def wants(self, stop: int) -> bool: ...
+
     def look(self, seconds: Seconds) -> bool: ...
 
 
@@ -72,15 +74,18 @@ def execute(
     if not isinstance(engine, VirtualEngine):
         raise CannotExecute(f"engine {engine.name!r} has no way to run a trial: it neither imagines nor deploys one")
     imagination = engine.imagine(trial, work)
-    so_far, stopped = join([]), False
+    stretches, stopped = list[Seconds](), False
     for stretch in imagination.seconds():
-        so_far = join([so_far, stretch])
+        stretches.append(stretch)
         partial.append(stretch)
         listener.progressed(trial, stretch)
         pace.wait(len(stretch))
-        stopped = watch.look(so_far)
+        if watch.wants(stretch.stop):
+            stretches = [join(stretches)]
+            stopped = watch.look(stretches[0])
         if stopped:
             break
+    so_far = join(stretches)
     return Recording(trial, so_far, _outcome(imagination, so_far, stopped, trial), engine.describe(trial.options))
 
 

@@ -13,7 +13,7 @@ def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     """What this strategy wants next on this line."""
     if line.continuous:
         if strategy == "adaptive" and line.dimension == "load":
-            return adaptive.next_step(line, known)
+            return adaptive.next_step(line, known) or bisect(line, known)
         return bisect(line, known)
     return _LISTS[strategy](line, known)
 

@@ -1,0 +1,147 @@
+"""How often the bracket holds the truth: random simulated engines, whole experiments in virtual time.
+
+The truth for ``lag-trend <= θ`` is C/(1 − θ), with C the long-run mean capacity.
+"""
+
+import argparse
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.model.experiment import EngineChoice, Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
+from streamgauge.model.finding import Told
+from streamgauge.model.objective import Objective
+from streamgauge.model.seconds import Seconds
+from streamgauge.model.units import SECOND
+from streamgauge.run.clock import Pace
+from streamgauge.run.execute import Silence, execute
+from streamgauge.run.explore import trial_of
+from streamgauge.search import build
+
+THETA = 0.01
+OBJECTIVES = (
+    Objective("lag-trend", "<=", THETA, relative=True, text="lag-trend <= 1%"),
+    Objective("lost", "==", 0.0, text="lost == 0"),
+)
+WORKLOAD = WorkloadChoice("windowed-aggregation", {"window": 8 * SECOND, "slide": 4 * SECOND, "gem_packs": 100})
+
+
+class Nowhere:
+    """A keeper that keeps nothing."""
+
+    def append(self, seconds: Seconds) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One experiment: what was found and what is true."""
+
+    seed: int
+    contains: bool
+    width: float
+    status: str
+    trials: int
+    seconds: int
+    notes: tuple[str, ...]
+
+
+def random_options(seed: int, noise: float) -> SimulatedOptions:
+    """An engine over four decades of capacity, with noise, pauses, warm-up and micro-batches."""
+    rng = np.random.default_rng(seed)
+    pauses, batches = rng.random() < 0.5, rng.random() < 0.5
+    every = int(rng.uniform(2, 10) * SECOND)
+    interval = int(rng.uniform(0.2, 2.0) * SECOND)
+    return SimulatedOptions.model_construct(
+        capacity=float(10 ** rng.uniform(3, 7)),
+        instances=int(rng.integers(1, 9)),
+        contention=float(rng.uniform(0, 0.1)),
+        coherence=float(rng.uniform(0, 0.002)),
+        noise=float(rng.uniform(0, noise)),
+        noise_memory=float(rng.uniform(0, 0.5)),
+        warmup=int(rng.uniform(0, 20) * SECOND),
+        pause_every=every if pauses else 0,
+        pause=int(rng.uniform(0.01, 0.05) * every) if pauses else 0,
+        batch_interval=interval if batches else 0,
+        batch_cost=int(rng.uniform(0, 0.01) * interval) if batches else 0,
+    )
+
+
+def experiment_for(options: SimulatedOptions, seed: int) -> Experiment:
+    """The quickstart's question, asked of this engine."""
+    truth = mean_capacity(options, options.instances) / (1 - THETA)
+    rng = np.random.default_rng(seed + 1)
+    low, high = truth / 10 ** rng.uniform(0.3, 2), truth * 10 ** rng.uniform(0.1, 1)
+    return Experiment(
+        name="random",
+        workload=WORKLOAD,
+        engines=(EngineChoice("simulated", "simulated", options.model_dump()),),
+        what="sustainable-throughput",
+        objectives=OBJECTIVES,
+        span=Span(between=(low, high)),
+        search=SearchPlan("adaptive", 0.05),
+        trial=TrialPlan(),
+        seed=seed,
+    )
+
+
+def find(seed: int, noise: float) -> Result:
+    """One whole experiment in virtual time."""
+    options = random_options(seed, noise)
+    experiment = experiment_for(options, seed)
+    search, past, seconds = build(experiment, "simulated"), list[Told](), 0
+    while (ask := search.next(past)) is not None:
+        trial = trial_of(experiment, experiment.engines[0], ask, len(past) + 1)
+        watch = Watch(trial, OBJECTIVES)
+        recording = execute(trial, simulated, 1.0, watch, Nowhere(), listener=Silence(), pace=Pace(0.0))
+        past.append(Told(ask, decide(recording, measure(recording), OBJECTIVES), trial.number))
+        seconds += len(recording.seconds)
+    (finding,) = search.findings(past)
+    truth = mean_capacity(options, options.instances) / (1 - THETA)
+    low = finding.holds.value if finding.holds else 0.0
+    high = finding.fails.value if finding.fails else float("inf")
+    width = finding.width if finding.width is not None else float("inf")
+    return Result(seed, low <= truth <= high, width, finding.status, len(past), seconds, finding.notes)
+
+
+def _find(job: tuple[int, float]) -> Result:
+    return find(*job)
+
+
+def report(noise: float, count: int, workers: int) -> None:
+    """Run and print."""
+    begun = time.perf_counter()
+    with ProcessPoolExecutor(workers) as pool:
+        results = list(pool.map(_find, [(s, noise) for s in range(count)], chunksize=20))
+    spent = time.perf_counter() - begun
+    contains = sum(r.contains for r in results) / count
+    narrow = [r for r in results if r.width <= 0.05 * 1.0001]
+    print(f"noise up to {noise:.0%} per second, correlation up to 0.5: {count} random engines")
+    print(f"  brackets that hold the truth   {contains:.2%}")
+    print(f"  width <= 5 %                   {len(narrow) / count:.2%}  (widest {max(r.width for r in results):.1%})")
+    print(f"  wider ones that say why        {sum(bool(r.notes) for r in results if r not in narrow)}")
+    print(f"  mean trials                    {np.mean([r.trials for r in results]):.2f}")
+    print(f"  mean virtual seconds           {np.mean([r.seconds for r in results]):.0f}")
+    print(f"  statuses                       {dict(Counter(r.status for r in results))}")
+    print(f"  experiments per minute         {count / spent * 60:.0f} ({workers} processes)")
+    missed = [r.seed for r in results if not r.contains]
+    if missed:
+        print(f"  seeds that missed              {missed[:20]}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=2000)
+    parser.add_argument("--workers", type=int, default=2)
+    arguments = parser.parse_args()
+    report(0.05, arguments.count, arguments.workers)
+    report(0.10, arguments.count, arguments.workers)
+
+
+if __name__ == "__main__":
+    main()
