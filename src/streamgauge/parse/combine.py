@@ -89,10 +89,11 @@ def _check_load(draft: Draft, question: Question, root: Table, problems: Problem
     if what in ("sustainable-throughput", "demand", "capacity"):
         if load is None or not load.searched:
             problems.add(mark, "load", f"find: {what} needs the loads to look at: load.between or load.values")
-        elif what == "demand" and not load.span.values:
-            problems.add(mark, "load", "find: demand is answered for each load of a list: give load.values")
     elif load is not None and load.searched:
-        problems.add(mark, "load", f"find: {what} keeps the load as it is: give load.rate or a profile")
+        if what == "extreme":
+            problems.add(mark, "load", "find: extreme keeps the load as it is: give load.rate or a profile")
+        elif load.span.between is not None:
+            problems.add(mark, "load", "find: nothing searches no range: give load.rate, load.values or a profile")
     elif draft.workload is not None:
         _check_fixed_load(draft.workload, load, question, mark, problems)
 
@@ -133,9 +134,7 @@ def _check_instances(draft: Draft, question: Question, root: Table, problems: Pr
     if what in ("demand", "capacity"):
         if span is None:
             problems.add(mark, "instances", f"find: {what} needs instances, as in instances: [1, 2, 4]")
-        elif what == "capacity" and not span.values:
-            problems.add(mark, "instances", "find: capacity is answered for each number of a list: give a list")
-    elif span is not None and len(span.values) != 1:
+    elif what != "nothing" and span is not None and len(span.values) != 1:
         problems.add(mark, "instances", f"find: {what} takes one number; find demand or capacity to compare several")
     for chosen in draft.engines:
         entry = chosen.table.entries.get("instances")

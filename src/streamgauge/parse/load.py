@@ -12,7 +12,7 @@ from streamgauge.parse.nodes import Leaf, Table
 from streamgauge.parse.problems import Problems, shown
 from streamgauge.parse.spans import check_span, span_of
 
-_MOST_SPIKES = 5_000
+_MOST_SPIKES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +124,5 @@ def _fluctuating(
 def _check_shape(profile: LoadProfile, table: Table, problems: Problems) -> None:
     if profile.duration > sections.LONGEST:
         problems.add(table.mark, "load", "the profile is longer than a week")
-    elif profile.mean_rate <= 0:
+    elif profile.peak <= 0:
         problems.add(table.mark, "load", "the profile has no events")

@@ -7,7 +7,7 @@ anchors, tags and duplicate keys are seen before they can do anything.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -16,10 +16,11 @@ from streamgauge.parse.problems import Mark, Problems, shown
 
 MOST_BYTES = 64 * 1024
 _DEEPEST = 16
-_MOST_NODES = 5_000
+_MOST_NODES = 2_500
 _INT = re.compile(r"[+-]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
+_TOWER = re.compile(r"(?:[\[{] ?){32}")  # the YAML scanner looks 1,024 characters ahead at each of them
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -79,15 +80,19 @@ def decode(data: bytes, source: str) -> str:
         raise problems.error() from None
 
 
-def compose(text: str, source: str, fixed: Mark | None = None) -> Node:
-    """The tree of a YAML document. ``fixed`` is the mark of everything in an override."""
-    problems = Problems()
+def compose(text: str, source: str, problems: Problems, fixed: Mark | None = None) -> Node:
+    """The tree of a YAML document. ``fixed`` is the mark of everything in an override.
+
+    What can be read past (duplicate keys, anchors, tags) is noted; what cannot raises all problems so far.
+    """
     if len(text) > MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
         problems.add(fixed or Mark(source, 1, 1), "", "larger than 64 KiB; an experiment is a page, not a data set")
         raise problems.error()
-    root = _Builder(source, fixed, problems).build(text.removeprefix("\ufeff"))
-    problems.raise_if_any()
-    return root
+    builder = _Builder(source, fixed, problems)
+    tower = _TOWER.search(text)
+    if tower is not None:
+        builder.stop(builder.place(text, tower.start()), f"nested deeper than {_DEEPEST} levels")
+    return builder.build(text.removeprefix("\ufeff"))
 
 
 class _Builder:
@@ -99,13 +104,17 @@ class _Builder:
         self._keys: list[tuple[str, Mark] | None] = []
         self._root: Node | None = None
         self._nodes = 0
+        self._aliased = False
 
     def build(self, text: str) -> Node:
         for event in self._events(text):
             self._take(event)
+        if self._aliased:  # what it stood for is not known, so nothing more can be said of the file
+            raise self._problems.error()
         if self._root is None:
-            self._stop(Mark(self._source, 1, 1), "empty; an experiment needs name, workload, engine and find")
-        assert self._root is not None
+            if self._fixed:
+                self.stop(self._fixed, "is empty; give it a value")
+            self.stop(Mark(self._source, 1, 1), "empty; an experiment needs name, workload, engine and find")
         return self._root
 
     def _events(self, text: str) -> Iterator[events.Event]:
@@ -115,22 +124,24 @@ class _Builder:
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = self._fixed or (Mark(self._source, mark.line + 1, mark.column + 1) if mark else end)
-            self._stop(place, f"not YAML: {_syntax(error.problem or error.context or 'cannot be read')}")
+            self.stop(place, f"not YAML: {_syntax(error.problem or error.context or 'cannot be read')}")
         except YAMLError as error:
             offset = getattr(error, "position", None)
-            place = self._place(text, offset) if isinstance(offset, int) else end
-            self._stop(place, "not YAML: a character that no text has")
+            place = self.place(text, offset) if isinstance(offset, int) else end
+            self.stop(place, "not YAML: a character that no text has")
         # The YAML parser lets these escape on broken escapes and directives, such as "\UFFFFFFFF".
         except (ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError, AssertionError):
-            self._stop(end, "not YAML: cannot be read")
+            self.stop(end, "not YAML: cannot be read")
 
-    def _place(self, text: str, offset: int) -> Mark:
+    def place(self, text: str, offset: int) -> Mark:
+        """The mark of the character at ``offset``."""
         if self._fixed:
             return self._fixed
         return Mark(self._source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
-    def _stop(self, mark: Mark, message: str, key: str = "") -> None:
-        self._problems.add(mark, key, message)
+    def stop(self, mark: Mark, message: str) -> NoReturn:
+        """Nothing more can be read: raise all problems so far and this one."""
+        self._problems.add(mark, "", message)
         raise self._problems.error() from None
 
     def _take(self, event: events.Event) -> None:
@@ -138,10 +149,11 @@ class _Builder:
         match event:
             case events.DocumentStartEvent():
                 if self._root is not None:
-                    self._stop(mark, "a second document; one file is one experiment")
+                    self.stop(mark, "a second document; one file is one experiment")
                 if event.version or event.tags:
-                    self._stop(mark, "a YAML directive; remove the lines that begin with %")
+                    self.stop(mark, "a YAML directive; remove the lines that begin with %")
             case events.AliasEvent():
+                self._aliased = True
                 self._problems.add(
                     mark, "", f"alias *{shown(event.anchor)}; aliases are refused, write the value again"
                 )
@@ -162,7 +174,7 @@ class _Builder:
     def _refuse(self, event: events.ScalarEvent | events.CollectionStartEvent, mark: Mark) -> None:
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            self._stop(mark, f"more than {_MOST_NODES:,} values; an experiment is a page, not a data set")
+            self.stop(mark, f"more than {_MOST_NODES:,} values; an experiment is a page, not a data set")
         if event.anchor is not None:
             self._problems.add(mark, "", f"anchor &{shown(event.anchor)}; anchors are refused, write the value again")
         if event.tag is not None:
@@ -170,9 +182,9 @@ class _Builder:
 
     def _open(self, node: Items | Table) -> None:
         if self._waits_for_key():
-            self._stop(node.mark, "a key must be one word, not a list or a mapping")
+            self.stop(node.mark, "a key must be one word, not a list or a mapping")
         if len(self._stack) >= _DEEPEST:
-            self._stop(node.mark, f"nested deeper than {_DEEPEST} levels")
+            self.stop(node.mark, f"nested deeper than {_DEEPEST} levels")
         self._stack.append(node)
         self._keys.append(None)
 
@@ -181,7 +193,10 @@ class _Builder:
 
     def _scalar(self, event: events.ScalarEvent, mark: Mark) -> None:
         if _SURROGATE.search(event.value):
-            self._stop(mark, "half of a character (a lone surrogate); write the whole one")
+            self.stop(mark, "half of a character (a lone surrogate); write the whole one")
+        key = self._keys[-1] if self._keys else None
+        if key is not None and event.style is None and not event.value:
+            mark = key[1]  # nothing stands there; YAML would point at the next line
         if self._waits_for_key():
             self._keys[-1] = (event.value, mark)
         else:
@@ -197,8 +212,7 @@ class _Builder:
             return
         key = self._keys[-1]
         if key is None:
-            self._stop(node.mark, "an alias cannot be a key")
-        assert key is not None
+            self.stop(node.mark, "an alias cannot be a key")
         self._keys[-1] = None
         if key[0] in parent.entries:
             first = parent.entries[key[0]].mark

@@ -1,7 +1,6 @@
 """The grammar of objectives: ``metric [statistic] operator threshold``, as in ``event-time p99 < 2s``."""
 
 import re
-from dataclasses import dataclass
 from typing import cast, get_args
 
 from streamgauge.model import units
@@ -20,11 +19,10 @@ _LONGEST = 200
 _GRAMMAR = re.compile(r"([^\s<>=!]+)(?:\s+([^\s<>=!]+))?\s*([<>=!]+)\s*([^\s<>=!](?:[^<>=!]*[^\s<>=!])?)")
 
 
-@dataclass(frozen=True, slots=True)
 class _Refused(Exception):
-    message: str
-    allowed: tuple[str, ...] = ()
-    written: str = ""
+    def __init__(self, message: str, allowed: tuple[str, ...] = (), written: str = "") -> None:
+        super().__init__(message)
+        self.message, self.allowed, self.written = message, allowed, written
 
 
 def objective(text: str) -> Objective:
@@ -73,7 +71,7 @@ def _refuse_twice(one: Objective, found: list[Objective], mark: Mark, key: str, 
 def _objective(text: str) -> Objective:
     match = _GRAMMAR.fullmatch(text.strip()) if len(text) <= _LONGEST else None
     if match is None:
-        raise _Refused(f"{shown(text)!s} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
+        raise _Refused(f"{shown(text)} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
     name, statistic, sign, threshold = match.groups()
     if name not in METRICS:
         raise _Refused(f"unknown metric {shown(name)}", METRICS, name)

@@ -23,12 +23,19 @@ def override(root: Node, text: str, problems: Problems) -> None:
         return
     try:
         steps = _steps(path.strip())
-        _put(root, steps, compose(value, mark.source, mark), mark)
+        _put(root, steps, _value(value, mark), mark)
     except _Refused as refused:
         problems.add(mark, shown(path.strip()), str(refused))
     except ExperimentError as error:
         for problem in error.problems:
             problems.add(mark, shown(path.strip()), problem.message)
+
+
+def _value(text: str, mark: Mark) -> Node:
+    found = Problems()
+    node = compose(text, mark.source, found, mark)
+    found.raise_if_any()
+    return node
 
 
 def _steps(path: str) -> list[str | int]:

@@ -50,7 +50,7 @@ def read(
     ``engines`` are those that can be named; the installed ones by default.
     """
     problems = Problems()
-    root = compose(text if isinstance(text, str) else decode(text, source), source)
+    root = compose(text if isinstance(text, str) else decode(text, source), source, problems)
     for change in overrides:
         override(root, change, problems)
     if not isinstance(root, Table):
@@ -66,15 +66,8 @@ def read(
 
 def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draft:
     """Every part of the file on its own."""
-    entries = root.entries
-    for name, entry in entries.items():
-        if name not in KEYS:
-            problems.add(entry.mark, shown(name), "unknown key", KEYS, name)
-    for name in ("name", "workload", "find"):
-        if name not in entries:
-            problems.add(root.mark, name, "is missing")
-    if "engine" not in entries and "engines" not in entries:
-        problems.add(root.mark, "engine", "is missing", known)
+    _check_keys(root, known, problems)
+    entries = {key: entry for key, entry in root.entries.items() if not _is_empty(entry.node)}
     workload = read_workload(entries["workload"].node, workloads(), problems) if "workload" in entries else None
     trial = _trial(entries, problems)
     return Draft(
@@ -90,6 +83,23 @@ def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draf
         trial=trial,
         seed=_seed(entries, problems),
     )
+
+
+def _check_keys(root: Table, known: Mapping[str, Engine], problems: Problems) -> None:
+    for name, entry in root.entries.items():
+        if name not in KEYS:
+            problems.add(entry.mark, shown(name), "unknown key", KEYS, name)
+        elif _is_empty(entry.node):
+            problems.add(entry.node.mark, name, "is empty; give it a value or remove it")
+    for name in ("name", "workload", "find"):
+        if name not in root.entries:
+            problems.add(root.mark, name, "is missing")
+    if "engine" not in root.entries and "engines" not in root.entries:
+        problems.add(root.mark, "engine", "is missing", known)
+
+
+def _is_empty(node: Node) -> bool:
+    return isinstance(node, Leaf) and node.value is None
 
 
 def _node(entries: Mapping[str, Entry], name: str) -> Node | None:

@@ -16,7 +16,7 @@ LONGEST = 7 * 86_400 * SECOND
 """No trial and no profile is longer than a week."""
 MOST_RATE = 9e9
 """No plan holds more events per second (model/profile.py)."""
-MOST_LEVELS = 1000
+MOST_LEVELS = 500
 
 Time = Annotated[Duration, Field(gt=0, le=LONGEST)]
 Load = Annotated[Rate, Field(gt=0, le=MOST_RATE)]

@@ -7,7 +7,7 @@ from streamgauge.model.experiment import Span, Unit
 from streamgauge.parse.nodes import Items, Leaf, Node, Table
 from streamgauge.parse.problems import Problems, shown
 
-_MOST_VALUES = 1000
+_MOST_VALUES = 500
 _PARSE: dict[Unit, Callable[[object], float]] = {
     "rate": units.parse_rate,
     "count": units.parse_count,

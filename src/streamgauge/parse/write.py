@@ -34,7 +34,7 @@ def document(experiment: Experiment, known: Mapping[str, Engine]) -> dict[str, A
     load = _profile(experiment.profile) if experiment.profile is not None else {}
     if experiment.what == "extreme":
         said["find"] = {"extreme": experiment.dimension.name} | _span(experiment.span, experiment.dimension.unit)
-    elif experiment.what != "nothing":
+    elif experiment.span != Span():
         load |= _span(experiment.span, "rate")
     if load:
         said["load"] = load

@@ -1,0 +1,203 @@
+"""What an experiment file means."""
+
+import json
+
+import pytest
+
+from streamgauge.model.experiment import LOAD, Span, TrialPlan
+from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
+from streamgauge.model.units import SECOND
+from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text, write
+
+TOP = "name: x\nworkload: windowed-aggregation\nengine: simulated\n"
+SEARCHED = TOP + "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\n"
+
+
+def problems_of(text: str, *overrides: str) -> list[str]:
+    with pytest.raises(ExperimentError) as caught:
+        read(text, "my.yaml", overrides)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_the_shortest_file_gets_its_defaults_from_the_papers() -> None:
+    experiment = read(SEARCHED)
+    assert experiment.workload.params["window"] == 8 * SECOND
+    assert experiment.engines[0].label == "simulated"
+    assert (experiment.dimension, experiment.span) == (LOAD, Span(between=(1e4, 5e6)))
+    assert [o.text for o in experiment.objectives] == ["lag-trend <= 1%", "lost == 0"]
+    assert experiment.trial == TrialPlan()
+    assert experiment.seed == 1
+
+
+def test_several_engines_are_told_apart_by_label() -> None:
+    text = SEARCHED.replace("engine: simulated", "engines: [simulated, {name: simulated, label: b, noise: 3%}]")
+    assert [(e.label, e.options["noise"]) for e in read(text).engines] == [("simulated", 0.0), ("b", 0.03)]
+
+
+def test_values_are_searched_in_ascending_order() -> None:
+    assert read(TOP + "find: capacity\nload: {values: [3k/s, 1k/s]}\ninstances: [4, 1]").span.values == (1e3, 3e3)
+
+
+def test_instances_may_be_a_number_a_list_or_a_range() -> None:
+    demand = TOP + "find: demand\nload: {values: [1k/s]}\n"
+    assert read(demand + "instances: [1, 2, 4]").instances == Span(values=(1.0, 2.0, 4.0))
+    assert read(demand + "instances: {between: [1, 16]}").instances == Span(between=(1.0, 16.0))
+    assert read(SEARCHED + "instances: 4").instances == Span(values=(4.0,))
+
+
+def test_the_load_may_follow_from_keys_and_frequency() -> None:
+    text = "name: x\nworkload: {name: downsampling, keys: 5k, frequency: 2/s}\nengine: simulated\n"
+    assert read(text + "find: nothing").profile == constant(10_000.0)
+    extreme = read(text + "find: {extreme: keys, values: [1k, 2k]}")
+    assert extreme.profile is None
+    assert (extreme.dimension.name, extreme.span.values) == ("keys", (1000.0, 2000.0))
+
+
+@pytest.mark.parametrize(
+    ("load", "profile"),
+    [
+        ("{rate: 50k/s}", constant(50_000.0)),
+        ("{profile: constant, rate: 50k/s}", constant(50_000.0)),
+        ("{profile: steps, steps: [[30s, 10k/s], [5s, 0/s]]}", steps([(30 * SECOND, 1e4), (5 * SECOND, 0.0)])),
+        ("{profile: ramp, from: 0/s, to: 1k/s, over: 1m}", ramp(0.0, 1e3, 60 * SECOND)),
+        (
+            "{profile: spikes, base: 1k/s, peak: 9k/s, every: 10s, length: 1s}",
+            spikes(1e3, 9e3, 10 * SECOND, SECOND, 360 * SECOND),
+        ),
+        ("{profile: fluctuating, rate: 840k/s}", fluctuating(840e3, 0.333, 60 * SECOND)),
+        ("{profile: fluctuating, rate: 600/s, low: 300/s, over: 9s}", fluctuating(600.0, 0.5, 9 * SECOND)),
+        ("{profile: replay, rates: [1k/s, 2k/s], step: 5s}", replay([1e3, 2e3], 5 * SECOND)),
+    ],
+)
+def test_every_profile_can_be_written(load: str, profile: object) -> None:
+    experiment = read(TOP + f"find: nothing\nload: {load}")
+    assert experiment.profile == profile
+    assert read(write(experiment)) == experiment
+
+
+def test_a_profile_with_searched_loads_is_a_shape_that_is_scaled() -> None:
+    load = "load: {profile: ramp, from: 0/s, to: 2k/s, over: 1m, between: [1k/s, 9k/s]}"
+    experiment = read(TOP + "find: sustainable-throughput\n" + load)
+    assert experiment.profile == ramp(0.0, 2e3, 60 * SECOND)
+    assert experiment.span == Span(between=(1e3, 9e3))
+
+
+def test_the_limit_of_a_trial_follows_from_its_duration() -> None:
+    assert read(SEARCHED + "trial: {duration: 2m}").trial.limit == 600 * SECOND
+    assert read(SEARCHED + "trial: {limit: 30s, duration: 10s}").trial.warmup_limit == 30 * SECOND
+    assert read(SEARCHED + "trial: {warmup: 0s}").trial.warmup == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [
+        ("lag-trend <= 1%", ("lag-trend", "<=", 0.01, True, None)),
+        ("lag-trend<=2000/s", ("lag-trend", "<=", 2000.0, False, None)),
+        ("latency-trend <= 10ms/s", ("latency-trend", "<=", 0.01, False, None)),
+        ("lag-growth < 100", ("lag-growth", "<", 100.0, False, None)),
+        ("queue <= 5M", ("queue", "<=", 5e6, False, None)),
+        ("queue <= 200%", ("queue", "<=", 2.0, True, None)),
+        ("output-error <= 0.1%", ("output-error", "<=", 0.001, False, None)),
+        ("drops == 0", ("drops", "==", 0.0, False, None)),
+        ("late <= 0.1%", ("late", "<=", 0.001, True, None)),
+        ("event-time  p99 < 2s", ("event-time", "<", 2e9, False, "p99")),
+        ("processing-time p99.9 <= 250 ms", ("processing-time", "<=", 250e6, False, "p99.9")),
+    ],
+)
+def test_objectives_mean_what_they_say(text: str, meaning: tuple[object, ...]) -> None:
+    found = objective(text)
+    assert (found.metric, found.operator, found.threshold, found.relative, found.statistic) == meaning
+    assert objective(found.text) == found
+
+
+def test_one_objective_needs_no_list() -> None:
+    assert [o.text for o in read(SEARCHED + "objective: event-time p99 < 2s").objectives] == ["event-time p99 < 2s"]
+
+
+def test_a_problem_names_file_line_column_key_and_the_nearest_match() -> None:
+    (problem,) = problems_of(SEARCHED.replace("engine: simulated", "engine: {name: simulated, capasity: 1M/s}"))
+    assert problem.startswith("my.yaml:3:27: engine.capasity: unknown option; allowed: name, label, capacity, ")
+    assert problem.endswith("; did you mean capacity?")
+
+
+def test_a_duplicate_key_does_not_hide_other_problems() -> None:
+    assert len(problems_of(SEARCHED + "seed: 1\nseed: 2\nobjectve: lost == 0\n")) == 2
+
+
+def test_overrides_change_what_the_file_says() -> None:
+    changes = ("engine.capacity=1M/s", "load.between[1]=2M/s", "objective=[lost == 0]", "trial.duration=30s")
+    experiment = read(SEARCHED, overrides=changes)
+    assert experiment.engines[0].options["capacity"] == 1e6
+    assert experiment.span.between == (1e4, 2e6)
+    assert [o.text for o in experiment.objectives] == ["lost == 0"]
+    assert experiment.trial.duration == 30 * SECOND
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("engine.capasity=1M/s", "--set engine.capasity=1M/s: engine.capasity: unknown option"),
+        ("engine.capacity=1M", "--set engine.capacity=1M: engine.capacity: a rate is written like"),
+        ("load.between[2]=1M/s", "--set load.between[2]=1M/s: load.between[2]: [2] is past the end"),
+        ("load.between.x=1", "is a key of something that is not a mapping"),
+        ("name[0]=1", "is of something that is not a list"),
+        ("seed", "must be key=value"),
+        ("a b=1", "not a path such as"),
+        ("seed=[1", "not YAML"),
+        ("seed=&a 1", "anchors are refused"),
+        ("seed=", "seed: is empty"),
+    ],
+)
+def test_a_wrong_override_is_named_by_its_text(change: str, said: str) -> None:
+    (problem,) = problems_of(SEARCHED, change)
+    assert problem.startswith(f"--set {change}: ")
+    assert said in problem
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_experiment_reads_and_writes_back_as_itself(name: str) -> None:
+    experiment = read(shipped_text(name), name)
+    assert name.endswith(experiment.name)
+    assert read(write(experiment)) == experiment
+
+
+def test_the_quickstart_is_shipped_and_what_is_not_shipped_is_not_there() -> None:
+    assert "quickstart" in shipped_names()
+    for name in ("../pyproject", "nothing", ""):
+        with pytest.raises(KeyError):
+            shipped_text(name)
+
+
+def test_nothing_is_rounded_when_an_experiment_is_written() -> None:
+    text = SEARCHED.replace("windowed-aggregation", "{name: windowed-aggregation, window: 8000000001ns}")
+    text = (
+        text.replace("5M/s", "5000000.1/s") + 'description: "a: \\"b\\"\\n# é \\0 null"\nsearch: {precision: 3.33333%}'
+    )
+    experiment = read(text)
+    written = write(experiment)
+    assert "window: 8000000001ns" in written
+    assert "5000000.1/s" in written
+    assert read(written) == experiment
+
+
+def test_the_schema_knows_every_key_engine_and_workload() -> None:
+    made = schema()
+    text = json.dumps(made)
+    assert made["$schema"].endswith("2020-12/schema")
+    assert set(read_keys()) == set(made["properties"])
+    for word in (
+        "simulated",
+        "noise_memory",
+        "hierarchical-aggregation",
+        "attribute_values",
+        "fluctuating",
+        "queue_bound",
+    ):
+        assert f'"{word}"' in text
+    assert '"default": "500k/s"' in text
+    assert "$ref" not in text
+
+
+def read_keys() -> tuple[str, ...]:
+    (problem,) = problems_of(SEARCHED + "zzz: 1")
+    return tuple(problem.split("allowed: ")[1].split(";")[0].split(", "))

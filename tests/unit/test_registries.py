@@ -1,0 +1,68 @@
+"""Engines and workloads by name."""
+
+from importlib.metadata import EntryPoint
+
+import pytest
+
+from streamgauge.engines.registry import BUILT_IN, GROUP, broken, discover, engines
+from streamgauge.model.experiment import Dimension
+from streamgauge.parse.spell import spelled
+from streamgauge.workloads.base import Workload
+from streamgauge.workloads.registry import workloads
+
+
+def test_the_simulated_engine_is_built_in() -> None:
+    assert engines()["simulated"].name == "simulated"
+    assert broken() == ()
+
+
+@pytest.mark.parametrize("value", ["streamgauge.nowhere:engine", "streamgauge.engines.base:nothing", "a b c", "json:x"])
+def test_a_plug_in_that_cannot_be_loaded_is_a_sentence_and_the_others_stay(value: str) -> None:
+    found = discover([EntryPoint("mine", value, GROUP), *BUILT_IN])
+    assert list(found.engines) == ["simulated"]
+    (problem,) = found.problems
+    assert problem.startswith("engine mine of streamgauge cannot be loaded: ")
+
+
+def test_a_plug_in_that_is_no_engine_is_a_sentence() -> None:
+    (problem,) = discover([EntryPoint("mine", "json:dumps", GROUP)]).problems
+    assert "does not keep the contract" in problem
+
+
+def test_an_engine_named_twice_by_one_package_is_there_once() -> None:
+    found = discover([*BUILT_IN, *BUILT_IN])
+    assert (list(found.engines), found.problems) == (["simulated"], ())
+
+
+@pytest.mark.parametrize("workload", workloads().values(), ids=workloads().keys())
+def test_every_dimension_is_a_parameter_of_its_workload(workload: Workload) -> None:
+    assert {d.name for d in workload.dimensions} <= set(workload.params.model_fields)
+
+
+@pytest.mark.parametrize(
+    ("workload", "dimension"),
+    [(w, d) for w in workloads().values() for d in w.dimensions],
+    ids=lambda x: x.name,
+)
+def test_going_the_hard_way_never_makes_the_work_or_the_load_less(workload: Workload, dimension: Dimension) -> None:
+    params = workload.params().model_dump()
+    base = params[dimension.name] or (60 * 10**9 if dimension.unit == "duration" else 1)
+    harder = base * 2 if dimension.harder == "higher" else base // 2
+    before, after = params | {dimension.name: base}, params | {dimension.name: harder}
+    assert (workload.rate(after) or 0) * workload.work(after) >= (workload.rate(before) or 0) * workload.work(before)
+    assert workload.work(after) >= workload.work(before)
+
+
+def test_the_work_of_an_event_is_its_copies_in_windows_and_groups() -> None:
+    known = workloads()
+    assert known["windowed-aggregation"].work({"window": 8, "slide": 4}) == 2.0
+    assert known["time-attribute-aggregation"].work({"window": 60, "slide": 1}) == 60.0
+    hierarchy = known["hierarchical-aggregation"]
+    params = hierarchy.params.model_validate({"children": 10, "height": 4, "frequency": "2/s"}).model_dump()
+    assert (hierarchy.rate(params), hierarchy.work(params)) == (20_000.0, 4.0)
+
+
+@pytest.mark.parametrize("workload", workloads().values(), ids=workloads().keys())
+def test_resolved_parameters_can_be_written_and_read_again(workload: Workload) -> None:
+    params = workload.params()
+    assert workload.params.model_validate(spelled(workload.params, params.model_dump())) == params
