@@ -44,6 +44,7 @@ def measurement(number: int) -> Measurement:
         warmup_seconds=0,
         judged_seconds=COUNT,
         steady=True,
+        runaway=False,
         lag_trend=None,
         latency_trend=None,
         capacity=None,

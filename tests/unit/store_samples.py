@@ -48,6 +48,7 @@ MEASUREMENT = Measurement(
     warmup_seconds=2,
     judged_seconds=3,
     steady=True,
+    runaway=False,
     lag_trend=Interval(1.5, -math.inf, math.inf, math.nan, 3, 0.5, 2.0),
     latency_trend=None,
     capacity=None,
