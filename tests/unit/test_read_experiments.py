@@ -1,11 +1,16 @@
 """What an experiment file means."""
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from pydantic import Field
 
+from streamgauge.engines.base import Options
 from streamgauge.model.experiment import LOAD, Span, TrialPlan
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
+from streamgauge.model.types import Duration, Size
 from streamgauge.model.units import SECOND
 from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text, write
 
@@ -201,3 +206,45 @@ def test_the_schema_knows_every_key_engine_and_workload() -> None:
 def read_keys() -> tuple[str, ...]:
     (problem,) = problems_of(SEARCHED + "zzz: 1")
     return tuple(problem.split("allowed: ")[1].split(";")[0].split(", "))
+
+
+class _Picky:
+    """An engine of another package: one workload, and its own idea of what goes together."""
+
+    name = "picky"
+    summary = "for this test"
+    workloads = frozenset({"downsampling"})
+
+    class options(Options):
+        heap: Size = Field(default=2**30, description="memory of one instance")
+        stages: list[Duration] = Field(default=[], description="a list in a unit")
+
+    def check(self, options: dict[str, Any]) -> Sequence[str]:
+        return ["a heap under 1 KiB cannot start; raise heap"] if options["heap"] < 1024 else []
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        return options
+
+
+PICKY = {"picky": _Picky()}
+
+
+def test_an_engine_of_another_package_is_read_checked_and_written_like_our_own() -> None:
+    text = "name: x\nworkload: downsampling\nengine: {name: picky, heap: 2GiB, stages: [1s, 1500us]}\nfind: nothing\n"
+    experiment = read(text, engines=PICKY)
+    assert experiment.engines[0].options == {"heap": 2**31, "stages": [SECOND, 1_500_000]}
+    assert read(write(experiment, PICKY), engines=PICKY) == experiment
+    assert '"picky"' in json.dumps(schema(PICKY))
+
+
+def test_an_engine_says_itself_what_it_cannot_do() -> None:
+    text = "name: x\nworkload: windowed-aggregation\nengine: {name: picky, heap: 1kB, stages: [1]}\nfind: nothing\n"
+    with pytest.raises(ExperimentError) as caught:
+        read(text.replace("[1]", "[1s]"), "my.yaml", engines=PICKY)
+    said = [str(problem) for problem in caught.value.problems]
+    assert "my.yaml:3:9: engine: a heap under 1 KiB cannot start; raise heap" in said
+    assert (
+        "my.yaml:3:9: engine: picky does not implement the workload windowed-aggregation; allowed: downsampling" in said
+    )
+    with pytest.raises(ExperimentError, match=r"3:43: engine\.stages\[0\]: a duration needs a unit"):
+        read(text, "my.yaml", engines=PICKY)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streamgauge.engines.base import Engine
+from streamgauge.engines.registry import broken
 from streamgauge.model.experiment import EngineChoice, WorkloadChoice
 from streamgauge.parse.fields import fits
 from streamgauge.parse.nodes import Entry, Items, Leaf, Node, Table
@@ -87,7 +88,10 @@ def _read_engine(node: Node, key: str, known: Mapping[str, Engine], problems: Pr
         return None
     name, mark, table = found
     if name not in known:
-        problems.add(mark, f"{key}.name", f"unknown engine {shown(name)}", known, name)
+        why = next(
+            (said for said in broken() if said.startswith(f"engine {name} of ")), f"unknown engine {shown(name)}"
+        )
+        problems.add(mark, f"{key}.name", why, known, name)
         return None
     label = _label(table, key, name, problems)
     engine = known[name]
