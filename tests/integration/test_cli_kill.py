@@ -14,7 +14,7 @@ import pytest
 from cli_session import start, streamgauge, write
 
 KILLS = int(os.environ.get("STREAMGAUGE_KILLS", "10"))
-PACE = "0.003"
+PACE = "0.01"
 """Real seconds per virtual second: a search takes about as long as the process takes to start."""
 
 

@@ -53,3 +53,12 @@ def test_every_trial_has_a_seed_of_its_own_and_the_same_one_when_resumed() -> No
     assert len(set(seeds)) == len(seeds)
     assert trial_of(EXPERIMENT, ENGINE, ask, 1).seed == seeds[0]
     assert all(0 <= seed < 2**63 for seed in seeds)
+
+
+def test_instances_among_the_engines_options_are_those_of_the_trial() -> None:
+    four = replace(ENGINE, options={"instances": 4})
+    assert trial_of(EXPERIMENT, four, Ask("load", 5e4, "probe"), 1).instances == 4
+    assert (
+        trial_of(replace(EXPERIMENT, instances=Span(values=(8.0,))), ENGINE, Ask("load", 5e4, "probe"), 1).instances
+        == 8
+    )

@@ -5,14 +5,16 @@ import json
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from rich.console import Console
 
+from streamgauge.judge import measure
 from streamgauge.model.finding import End, Finding
-from streamgauge.model.measurement import LatencySummary, Measurement, Verdict, VerdictKind
+from streamgauge.model.measurement import LatencySummary, Verdict, VerdictKind
 from streamgauge.model.profile import constant
-from streamgauge.model.seconds import Account
-from streamgauge.model.trial import Ask, Purpose, Trial
+from streamgauge.model.seconds import Kind, Seconds
+from streamgauge.model.trial import Ask, Purpose, Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.report.document import run_document
 from streamgauge.report.encode import encode
@@ -37,25 +39,10 @@ def judged(number: int, load: float, kind: VerdictKind, purpose: Purpose = "prob
         queue_bound=0,
         seed=number,
     )
-    measurement = Measurement(
-        load=load,
-        published_rate=load,
-        served_rate=load,
-        warmup_seconds=5,
-        judged_seconds=30,
-        steady=True,
-        lag_trend=None,
-        latency_trend=None,
-        capacity=None,
-        lag_start=0.0,
-        lag_end=0.0,
-        lag_corridor=0.0,
-        latency_corridor=0.0,
-        longest_queue=0,
-        drops=0,
-        latencies={"event-time": LatencySummary(10, 10, 5e6, 1e6, math.inf, {"p50": 4e6})},
-        account=Account(),
-    )
+    each = np.full(35, round(load), np.int64)
+    seconds = Seconds(0, dict.fromkeys(("offered", "published", "served", "acknowledged"), each))
+    latencies: dict[Kind, LatencySummary] = {"event-time": LatencySummary(10, 10, 5e6, 1e6, math.inf, {"p50": 4e6})}
+    measurement = replace(measure(Recording(trial, seconds)), latencies=latencies)
     return Judged(trial, measurement, Verdict(kind, (reason or "the queue grows by 0/s",)), 35)
 
 

@@ -2,7 +2,6 @@
 
 from typing import NoReturn
 
-from streamgauge.cli.interrupt import interruptible
 from streamgauge.cli.live import follow
 from streamgauge.cli.runs import judged
 from streamgauge.cli.talk import Talk
@@ -24,7 +23,12 @@ INTERRUPTED = "it was interrupted"
 def check_engines(experiment: Experiment) -> None:
     """Everything the engines can tell before any minute is spent."""
     known = engines()
-    problems = [f"{c.label}: {p}" for c in experiment.engines for p in known[c.name].check(c.options)]
+    missing = {c.name for c in experiment.engines if c.name not in known}
+    problems = [
+        f"engine {name!r} is not installed here; install the package that brings it" for name in sorted(missing)
+    ]
+    present = [c for c in experiment.engines if c.name in known]
+    problems += [f"{c.label}: {p}" for c in present for p in known[c.name].check(c.options)]
     if problems:
         raise Trouble("\n".join(problems), problems=[{"message": p} for p in problems])
 
@@ -32,7 +36,7 @@ def check_engines(experiment: Experiment) -> None:
 def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn:
     """Explore, show and exit. An interruption keeps what is finished and says how to go on."""
     try:
-        with interruptible(), run.lock(), follow(talk.stderr) as listener:
+        with run.lock(), follow(talk.stderr) as listener:
             explored = explore(experiment, run, limits, listener)
     except KeyboardInterrupt:
         explored = answer(experiment, run, INTERRUPTED)

@@ -16,6 +16,7 @@ import typer
 from streamgauge import __version__
 from streamgauge.cli import clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
 from streamgauge.cli import list as list_
+from streamgauge.cli.interrupt import interruptible
 from streamgauge.cli.trouble import Trouble
 from streamgauge.report.encode import document
 from streamgauge.run.clock import now
@@ -54,7 +55,8 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     talk.documents_written = 0
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
-        code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
+        with interruptible():
+            code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
     except BaseException as error:
         code = _ended_by(error, arguments)
     sys.exit(code)

@@ -22,9 +22,15 @@ class Talk:
     def __init__(self, json: bool) -> None:
         from rich.console import Console
 
+        class Open(Console):
+            """A console that leaves a broken pipe to ``main``, which ends quietly."""
+
+            def on_broken_pipe(self) -> None:
+                raise BrokenPipeError
+
         self.json = json
-        self.stdout = Console(highlight=False, soft_wrap=False)
-        self.stderr = Console(stderr=True, highlight=False, soft_wrap=False)
+        self.stdout = Open(highlight=False, soft_wrap=False)
+        self.stderr = Open(stderr=True, highlight=False, soft_wrap=False)
 
     def say(self, sentence: "RenderableType", style: str = "") -> None:
         """Talk, on stderr. Text is taken as it is: brackets in it are no markup."""

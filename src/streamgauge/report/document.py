@@ -5,7 +5,6 @@ from dataclasses import asdict
 from typing import Any
 
 from streamgauge.model.finding import End, Finding
-from streamgauge.model.measurement import Interval, Measurement
 from streamgauge.report.encode import document
 from streamgauge.report.view import Judged, Story, trials_of
 
@@ -73,33 +72,5 @@ def _trial(judged: Judged, units: dict[str, str]) -> dict[str, Any]:
         "reasons": list(verdict.reasons),
         "checks": [asdict(check) for check in verdict.checks],
         "seconds": judged.seconds,
-        "measured": _measured(judged.measurement),
+        "measured": asdict(judged.measurement),
     }
-
-
-def _measured(found: Measurement) -> dict[str, Any]:
-    """The numbers of a trial: rates in events/s, latencies in nanoseconds."""
-    return {
-        "published_rate": found.published_rate,
-        "served_rate": found.served_rate,
-        "warmup_seconds": found.warmup_seconds,
-        "judged_seconds": found.judged_seconds,
-        "steady": found.steady,
-        "lag_trend": _interval(found.lag_trend),
-        "latency_trend": _interval(found.latency_trend),
-        "capacity": _interval(found.capacity),
-        "lag_start": found.lag_start,
-        "lag_end": found.lag_end,
-        "lag_corridor": found.lag_corridor,
-        "latency_corridor": found.latency_corridor,
-        "longest_queue": found.longest_queue,
-        "drops": found.drops,
-        "latencies": {kind: asdict(summary) for kind, summary in found.latencies.items()},
-        "account": asdict(found.account),
-    }
-
-
-def _interval(found: Interval | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"mean": found.mean, "low": found.low, "high": found.high, "error": found.error, "samples": found.samples}

@@ -108,7 +108,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         params=params,
         engine=choice.label,
         options=choice.options,
-        instances=round(instances or next(iter(experiment.instances.values), 1)),
+        instances=round(instances or _instances(experiment, choice)),
         profile=_profile(experiment, load, params),
         duration=plan.duration,
         limit=plan.limit,
@@ -117,6 +117,11 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         queue_bound=plan.queue_bound,
         seed=_seed(experiment.seed, choice.label, ask, number),
     )
+
+
+def _instances(experiment: Experiment, choice: EngineChoice) -> float:
+    """Instances where nothing asks for a number of them: the experiment's, or those among the engine's options."""
+    return max(*experiment.instances.values, float(choice.options.get("instances", 1)), 1.0)
 
 
 def _like(value: float) -> float | int:
