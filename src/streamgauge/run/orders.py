@@ -54,6 +54,16 @@ class DriveOrder(Order):
     """… by so much."""
 
 
+class CollectOrder(Order):
+    """The collector of a trial."""
+
+    endpoint: str
+    folder: Path
+    """The trial's folder: outputs and counts are written there."""
+    firing: str | None = None
+    """The output column that tells firings apart, such as ``window_end``; None: every row is its own."""
+
+
 class Tokens(BaseModel):
     """The secrets of a trial's servers, made new for every run; they travel through standard input alone."""
 
@@ -97,16 +107,37 @@ def driver_child(order: DriveOrder, tokens: Tokens, cores: tuple[int, ...] = ())
     return own_child(f"driver {order.driver}", "streamgauge.run.drive", order, path, tokens=tokens, cores=cores)
 
 
-class DriverLine:
-    """The control channel to one driver instance."""
+def collector_child(order: CollectOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+    """The collector as a child for the launcher."""
+    path = order.folder / "collector.json"
+    return own_child("collector", "streamgauge.run.collect", order, path, tokens=tokens, cores=cores)
+
+
+class Line:
+    """The control channel to a child of ours."""
 
     def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 10.0) -> None:
         self._client = flight.FlightClient(endpoint)
         self._options = options(tokens.control, timeout)
 
     def start(self, monotonic_ns: int, wall_ns: int) -> None:
-        """Begin the load at this moment of the monotonic clock; event 0 is due at ``wall_ns`` since 1970."""
+        """The load begins at this moment of the monotonic clock; event 0 is due at ``wall_ns`` since 1970."""
         call(self._client, self._options, "start", monotonic_ns=monotonic_ns, wall_ns=wall_ns)
+
+    def status(self) -> dict[str, Any]:
+        """The exact counts at this moment, and a driver's phase."""
+        return call(self._client, self._options, "progress")
+
+    def quit(self) -> None:
+        """Write the journals' last rows, and end."""
+        call(self._client, self._options, "quit")
+
+    def close(self) -> None:
+        self._client.close()
+
+
+class DriverLine(Line):
+    """The control channel to one driver instance."""
 
     def end(self, at_ns: int) -> None:
         """Publish what is due before ``at_ns`` after the load began (the tail with it), then nothing more."""
@@ -116,13 +147,14 @@ class DriverLine:
         """Publish nothing more from now on; what is in the queue stays there."""
         call(self._client, self._options, "stop")
 
-    def status(self) -> dict[str, Any]:
-        """Phase and exact counts at this moment."""
-        return call(self._client, self._options, "progress")
 
-    def quit(self) -> None:
-        """Write the journals' last rows, and end."""
-        call(self._client, self._options, "quit")
+class CollectorLine(Line):
+    """The control channel to the collector."""
 
-    def close(self) -> None:
-        self._client.close()
+    def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 90.0) -> None:
+        """Longer than the minute that the last outputs may take to the disk."""
+        super().__init__(endpoint, tokens, timeout)
+
+    def finish(self) -> dict[str, Any]:
+        """Count and write all that was committed; the counts. Nothing that is committed later is kept."""
+        return call(self._client, self._options, "finish")

@@ -73,7 +73,7 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.RecordBatchStream:
         """A range of one lane."""
-        asked = _json(ticket.ticket)
+        asked = parse_json(ticket.ticket)
         try:
             lane = Lane(str(asked["stream"]), int(asked["partition"]))
             with self.lock:
@@ -98,7 +98,7 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[bytes]:
         """``cut``, ``acknowledge`` and ``status``; anything else is for the control channel."""
-        body = _json(action.body.to_pybytes() or b"{}")
+        body = parse_json(action.body.to_pybytes() or b"{}")
         try:
             answer = self._answer(action.type, body, caller(context).role)
         except (BacklogError, KeyError, TypeError) as error:
@@ -122,7 +122,8 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
         return self._control(action, body)
 
 
-def _json(raw: bytes) -> Json:
+def parse_json(raw: bytes) -> Json:
+    """A JSON object from the wire."""
     try:
         read = json.loads(raw)
     except ValueError as error:

@@ -1,0 +1,165 @@
+"""The collector: takes outputs, stamps their arrival on the driver's clock, keeps them for the reference check.
+
+A process of its own (``python -m streamgauge.run.collect``) on the driver's cores, so that nothing the
+controller does holds up a stamp (docs/adr/0007). Its server threads only stamp and file; counting and
+writing happen in one thread behind a queue.
+"""
+
+import queue
+import re
+import signal
+import threading
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from streamgauge.run.clock import Clock
+from streamgauge.run.drive import quicken, read_errand, say
+from streamgauge.run.hiccup import HiccupMeter
+from streamgauge.run.orders import CollectOrder, Tokens
+from streamgauge.run.tell import Tally, stamped, tally
+from streamgauge.store.journal import Journal, Parts
+from streamgauge.transport.attempts import Arrival, Attempts
+from streamgauge.transport.output_server import OutputServer
+from streamgauge.transport.queue_server import Json
+
+SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])
+LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "count")])
+HICCUPS = pa.schema([(n, pa.int64()) for n in ("time", "hiccup", "behind")])
+_MOST_ROWS = 1 << 20
+_LOOK_EVERY = 1.0
+
+Commit = tuple[str, int, list[Arrival]]
+
+
+class Archive:
+    """Outputs on their way to the disk, gathered so that parts are not tiny."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parts: dict[str, Parts] = {}
+        self._gathered: dict[str, list[pa.Table]] = {}
+        self._rows = 0
+
+    def add(self, query: str, table: pa.Table) -> None:
+        self._gathered.setdefault(query, []).append(table)
+        self._rows += table.num_rows
+        if self._rows >= _MOST_ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what was gathered, one part per query."""
+        for query, tables in self._gathered.items():
+            if query not in self._parts:
+                slug = re.sub(r"[^A-Za-z0-9]+", "-", query).strip("-") or "query"
+                self._parts[query] = Parts(self._folder / "outputs" / slug)
+            self._parts[query].write(pa.concat_tables(tables))
+        self._gathered, self._rows = {}, 0
+
+
+class Collector:
+    """The server, the thread that counts, and the controller's orders."""
+
+    def __init__(self, order: CollectOrder, tokens: Tokens) -> None:
+        self.order, self.clock = order, Clock()
+        self.start_ns, self.wall_ns = self.clock.monotonic_ns(), self.clock.wall_ns()
+        self.commits: queue.SimpleQueue[Commit | None] = queue.SimpleQueue()
+        self.archive = Archive(order.folder)
+        self.seconds = Journal(order.folder / "collector-seconds", SECONDS)
+        self.latencies = Journal(order.folder / "latencies", LATENCIES)
+        self.health = Journal(order.folder / "collector-health", HICCUPS)
+        self.hiccups = HiccupMeter()
+        self.finished, self.over = threading.Event(), threading.Event()
+        self.counting = threading.Thread(target=self.count, name="count", daemon=True)
+        self.server = OutputServer(
+            order.endpoint,
+            Attempts(),
+            tokens=tokens.roles(),
+            lock=threading.Lock(),
+            now_us=self.now_us,
+            committed=lambda *commit: self.commits.put(commit),
+            control=self.control,
+        )
+
+    def now_us(self) -> int:
+        """The driver's clock: the monotonic one, set to the wall clock at the start of the load and never after."""
+        return (self.wall_ns + self.clock.monotonic_ns() - self.start_ns) // 1_000
+
+    def control(self, action: str, body: Json) -> Json:
+        """An order of the controller, on a thread of the server."""
+        if action == "start":
+            self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
+        elif action in ("finish", "quit"):
+            if not self.finished.is_set():
+                self.commits.put(None)
+            if not self.finished.wait(60):
+                raise ValueError("the outputs could not be written within 60 s")
+            if action == "quit":
+                self.over.set()
+        elif action != "progress":
+            raise KeyError(f"a collector knows no order {action}")
+        return {**self.server.status(), "behind": self.commits.qsize()}
+
+    def count(self) -> None:
+        """A thread: count and keep what was committed, until told to finish."""
+        pending: list[Tally] = []
+        next_look = self.clock.monotonic_ns()
+        while True:
+            try:
+                commit = self.commits.get(timeout=_LOOK_EVERY / 10)
+            except queue.Empty:
+                commit = ("", 0, [])
+            if commit is not None and commit[2]:
+                pending.append(tally(commit[2], self.wall_ns // 1_000, self.order.firing))
+                self.archive.add(commit[0], stamped(commit[2], commit[1]))
+            now = self.clock.monotonic_ns()
+            if commit is None or now >= next_look:
+                self.write_down(pending, now)
+                pending, next_look = [], now + int(_LOOK_EVERY * 1e9)
+            if commit is None:
+                break
+        for journal in (self.seconds, self.latencies, self.health):
+            journal.close()
+        self.finished.set()
+
+    def write_down(self, tallies: list[Tally], now: int) -> None:
+        """Once a second: what was counted goes into the journals, the outputs to the disk."""
+        if tallies:
+            self.seconds.append({name: [v for t in tallies for v in getattr(t, name)] for name in SECONDS.names})
+        cells = [cell for t in tallies for cell in t.latencies if len(cell[2])]
+        if cells:
+            rows = {
+                "second": np.concatenate([np.full(len(found), second) for second, _, found, _ in cells]),
+                "kind": np.concatenate([np.full(len(found), kind) for _, kind, found, _ in cells]),
+                "bucket": np.concatenate([found for _, _, found, _ in cells]),
+                "count": np.concatenate([counts for _, _, _, counts in cells]),
+            }
+            self.latencies.append(rows)
+        health = {"time": now - self.start_ns, "hiccup": self.hiccups.take(), "behind": self.commits.qsize()}
+        self.health.append({name: [value] for name, value in health.items()})
+        self.archive.flush()
+
+    def run(self) -> None:
+        """Serve until told to quit; also SIGTERM leaves whole files."""
+        signal.signal(signal.SIGTERM, lambda *_: self.over.set())
+        quicken()
+        self.hiccups.start()
+        self.counting.start()
+        say("ready")
+        while not self.over.wait(1.0):
+            pass
+        self.server.shutdown()
+        self.commits.put(None)
+        self.counting.join(10)
+        self.hiccups.stop()
+
+
+def main() -> None:
+    """The process's table of contents."""
+    errand = read_errand()
+    Collector(CollectOrder.model_validate_json(errand.order.read_bytes()), errand.tokens).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The collector as a process: stamps, keeps and counts exactly what was committed."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from streamgauge.run.clock import Clock
+from streamgauge.run.launch import Launcher
+from streamgauge.run.orders import CollectOrder, CollectorLine, Tokens, collector_child
+from streamgauge.stats import buckets
+from streamgauge.store.journal import read_parts, read_rows
+from streamgauge.transport.output_writer import OutputWriter
+
+MILLI = 1_000_000
+STAMP = pa.timestamp("us", "UTC")
+SCHEMA = pa.schema([("key", pa.int64()), ("window_end", STAMP), ("max_due", STAMP), ("max_ingested", STAMP)])
+
+
+def outputs(keys: list[int], due_us: int, late_us: int = 0) -> pa.RecordBatch:
+    """Rows of one window, due at one moment and ingested a little later."""
+    stamps = [np.full(len(keys), value, np.int64) for value in (due_us, due_us, due_us + late_us)]
+    return pa.record_batch([pa.array(keys), *(pa.array(s).view(STAMP) for s in stamps)], schema=SCHEMA)
+
+
+class Collecting:
+    """A collector process with its channels."""
+
+    def __init__(self, launcher: Launcher, folder: Path) -> None:
+        self.tokens, self.folder, self.clock = Tokens.new(), folder, Clock()
+        self.endpoint = f"grpc+unix://{launcher.runtime}/collector.sock"
+        order = CollectOrder(endpoint=self.endpoint, folder=folder, firing="window_end")
+        self.process = launcher.start(collector_child(order, self.tokens), folder)
+        self.line = CollectorLine(self.endpoint, self.tokens)
+        self.writer = OutputWriter(self.endpoint, self.tokens.sut)
+        self.wall_ns = self.clock.wall_ns()
+        self.line.start(self.clock.monotonic_ns(), self.wall_ns)
+
+    def put(self, batch: int, attempt: int, *rows: pa.RecordBatch, partition: int = 0, commit: bool = False) -> None:
+        self.writer.put("sums", batch, SCHEMA, rows, partition=partition, attempt=attempt, commit=commit)
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[Collecting]:
+    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
+        yield Collecting(launcher, tmp_path)
+
+
+def test_exactly_the_committed_attempts_are_kept_with_their_arrival(collector: Collecting) -> None:
+    due = collector.wall_ns // 1000 - 1_000_000
+    collector.put(0, 0, outputs([1, 2], due))
+    collector.put(0, 1, outputs([1, 2], due), outputs([3], due + 500_000, 100_000))
+    collector.put(0, 0, outputs([4], due), partition=1)
+    assert collector.writer.commit("sums", 0, [(0, 1), (1, 0)]) == 4
+    assert collector.writer.commit("sums", 0, [(0, 1), (1, 0)]) == 0
+    after = collector.clock.wall_ns() // 1000
+    counts = collector.line.finish()
+    assert (counts["arrived"], counts["committed"], counts["discarded"], counts["repeated_commits"]) == (6, 4, 2, 1)
+    kept = read_parts(collector.folder / "outputs" / "sums")
+    assert kept is not None
+    assert kept["key"].to_pylist() == [1, 2, 3, 4]
+    emitted = kept["emitted_us"].to_numpy()
+    assert (emitted >= collector.wall_ns // 1000).all()
+    assert (emitted <= after).all()
+    seconds = read_rows(collector.folder / "collector-seconds").to_pydict()
+    assert (sum(seconds["outputs"]), sum(seconds["firings"]), set(seconds["second"])) == (4, 2, {0})
+    rows = read_rows(collector.folder / "latencies").to_pylist()
+    for kind, stamp in ((0, "max_due"), (1, "max_ingested")):
+        got = sorted(b for r in rows if r["kind"] == kind for b in [r["bucket"]] * r["count"])
+        latency = emitted - kept[stamp].cast(pa.int64()).to_numpy()
+        assert got == sorted(buckets.index(latency).tolist())
+
+
+def test_one_put_can_commit_itself_and_negative_latencies_are_counted_apart(collector: Collecting) -> None:
+    collector.put(0, 0, outputs([1, 2], collector.wall_ns // 1000 + 3_600_000_000), commit=True)
+    assert collector.line.finish()["committed"] == 2
+    assert sum(read_rows(collector.folder / "collector-seconds")["negative"].to_pylist()) == 2
+    assert read_rows(collector.folder / "latencies").num_rows == 0
+
+
+PUT_AND_DIE = """
+import os, sys, json
+import pyarrow as pa
+from pyarrow import flight
+from streamgauge.transport.token import options
+client = flight.FlightClient(sys.argv[1])
+key = json.dumps({"query": "sums", "batch": 0, "partition": 0, "attempt": 0}).encode()
+rows = pa.record_batch({"key": [1, 2, 3]})
+writer, _ = client.do_put(flight.FlightDescriptor.for_command(key), rows.schema, options(sys.argv[2]))
+writer.write_batch(rows)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_sender_killed_in_the_middle_leaves_nothing_that_could_be_committed(collector: Collecting) -> None:
+    subprocess.run((sys.executable, "-c", PUT_AND_DIE, collector.endpoint, collector.tokens.sut), check=False)
+    ends = time.monotonic() + 5
+    while collector.writer.status()["discarded"] != 3:
+        assert time.monotonic() < ends, "the broken attempt was never discarded"
+        time.sleep(0.01)
+    with pytest.raises(pa.ArrowException, match="cannot commit batch 0"):
+        collector.writer.commit("sums", 0, [(0, 0)])
+    collector.put(0, 1, outputs([1, 2, 3], 0))
+    assert collector.writer.commit("sums", 0, [(0, 1)]) == 3
+
+
+def test_sigterm_leaves_whole_files(collector: Collecting) -> None:
+    collector.put(0, 0, outputs([1], 0), commit=True)
+    collector.process.stop()
+    kept = read_parts(collector.folder / "outputs" / "sums")
+    assert kept is not None
+    assert kept.num_rows == 1
+    assert (collector.folder / "collector-seconds.parquet").exists()
