@@ -1,17 +1,41 @@
 """What every workload says of itself."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.experiment import Dimension
+from streamgauge.model.profile import Plan
+
+Columns = dict[str, npt.NDArray[np.int32] | npt.NDArray[np.int64]]
+Answer = dict[str, npt.NDArray[np.int64]]
 
 
 class Params(BaseModel):
     """Parameters of a workload: strict, frozen, with defaults from the papers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class EventStream(Protocol):
+    """A stream of events, any part of which can be had at once."""
+
+    def events(self, start: int, stop: int, stride: int = 1, offset: int = 0) -> Columns:
+        """Those of the events ``start … stop − 1`` whose number mod ``stride`` is ``offset``."""
+
+
+class ReferenceAnswer(Protocol):
+    """What an engine must answer, of no engine's making. Times in microseconds since the epoch."""
+
+    def until(self, events: int) -> Answer:
+        """The answer if the stream ended after ``events`` events."""
+
+    def windows(self, start: int, stop: int, events: int | None = None) -> Answer:
+        """The windows that begin in [start, stop), without what comes before them."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +47,12 @@ class Workload:
     paper: str
     params: type[Params]
     dimensions: tuple[Dimension, ...]
+    schema: tuple[tuple[str, str], ...] = ()
+    """Columns of an event, (name, Arrow type), in their order; empty where events are not made yet."""
+    stream: Callable[[dict[str, Any], Plan, int, int], EventStream] | None = None
+    """The events of resolved parameters, a plan, a seed and the moment (ns since the epoch) the load begins."""
+    reference: Callable[[dict[str, Any], Plan, int, int], ReferenceAnswer] | None = None
+    """The answer to the same."""
 
     def rate(self, params: dict[str, Any]) -> float | None:
         """Events per second where keys × frequency say it (T §5); None where the load is free."""

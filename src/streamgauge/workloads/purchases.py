@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.profile import Plan
+from streamgauge.workloads.base import Columns
 from streamgauge.workloads.counter import ROWS, Counter, Words, state_of
 from streamgauge.workloads.keys import Distribution, Keys
 
 Ints = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.int32] | Ints
-Columns = dict[str, Whole]
 
 SCHEMA = (
     ("user_id", "int32"),

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.profile import Plan
+from streamgauge.workloads.base import Answer
 from streamgauge.workloads.purchases import HIGHEST_PRICE, Buying, Purchases
 
 Ints = npt.NDArray[np.int64]
-Answer = dict[str, Ints]
 
 ANSWER = ("window_start", "gem_pack_id", "sum", "count", "max_due")
 """Columns of the answer, all int64: times in microseconds since the epoch, sums in cents."""
@@ -89,13 +89,16 @@ class Reference:
         """Number of the first event that is due at ``moment``, microseconds since the epoch, or after it."""
         return int(self.plan.count(min(max(moment * _MICRO - self.origin, 0), self.plan.horizon)))
 
-    def due(self, numbers: Ints) -> Ints:
+    def first_window(self, moment: int) -> int:
+        """Start of the earliest window that holds ``moment``."""
+        return ((moment - self.window) // self.slide + 1) * self.slide
+
+    def due(self, numbers: npt.ArrayLike) -> Ints:
         """When events are due, in microseconds since the epoch."""
         return (self.origin + self.plan.due(numbers)) // _MICRO
 
     def _from_the_beginning(self) -> "_Walk":
-        begin = self.origin // _MICRO
-        return _Walk(self, 0, ((begin - self.window) // self.slide + 1) * self.slide, None)
+        return _Walk(self, 0, self.first_window(self.origin // _MICRO), None)
 
 
 class _Walk:
@@ -125,10 +128,20 @@ class _Walk:
                 at = self._reference.number(self._next)
                 if self._no_more or at >= events:
                     break
+                if self._skip_empty(at):
+                    continue
                 self._add(at)
                 self._open.append(_Opened(self._next, self._sums.copy(), self._counts.copy()))
                 self._next += self._reference.slide
         self._add(events)
+
+    def _skip_empty(self, event: int) -> bool:
+        """Leave out the windows that end before the next event: after a pause there may be millions."""
+        ref = self._reference
+        first = ref.first_window(int(ref.due(event)))
+        skipped = first > self._next
+        self._next = max(first, self._next)
+        return skipped
 
     def answer(self) -> Answer:
         """Every window so far, in the order of start and key; those still open with what they have."""

@@ -1,13 +1,17 @@
 """Karimov's windowed aggregation: the revenue of each gem pack over a sliding window."""
 
-from typing import Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from streamgauge.model.experiment import Dimension
+from streamgauge.model.profile import Plan
 from streamgauge.model.types import Count, Duration
 from streamgauge.workloads.base import Workload
-from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed
+from streamgauge.workloads.keys import MOST_SHAPED
+from streamgauge.workloads.purchases import SCHEMA, Purchases
+from streamgauge.workloads.sums import Reference
+from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed, impossible
 
 
 class WindowedAggregationParams(Windowed):
@@ -21,6 +25,29 @@ class WindowedAggregationParams(Windowed):
         default="normal", description="how purchases fall on gem packs; single is Karimov's experiment 4"
     )
 
+    @model_validator(mode="after")
+    def _events_can_be_made(self) -> Self:
+        for key, nanoseconds in (("window", self.window), ("slide", self.slide)):
+            if nanoseconds % 1_000:
+                raise impossible(key, f"events are due at whole microseconds, and so must a {key} be")
+        if self.distribution in ("normal", "zipf") and self.gem_packs > MOST_SHAPED:
+            raise impossible(
+                "gem_packs",
+                f"a {self.distribution} distribution has at most {MOST_SHAPED:,} gem packs, not {self.gem_packs:,}: "
+                "take fewer, or the uniform distribution",
+            )
+        return self
+
+
+def stream(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Purchases:
+    """The purchases of a trial with these resolved parameters."""
+    return Purchases(WindowedAggregationParams.model_construct(**params), plan, seed, origin=origin)
+
+
+def reference(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Reference:
+    """The answer to those purchases."""
+    return Reference(WindowedAggregationParams.model_construct(**params), plan, seed, origin)
+
 
 windowed_aggregation = Workload(
     name="windowed-aggregation",
@@ -33,4 +60,7 @@ windowed_aggregation = Workload(
         Dimension("gem_packs", "count", "higher", "number of keys that are summed"),
         Dimension("users", "count", "higher", "number of users in the purchases"),
     ),
+    schema=SCHEMA,
+    stream=stream,
+    reference=reference,
 )

@@ -1,0 +1,58 @@
+"""How fast the reference answer is made and outputs are checked: ``python -m benches.reference_answer``."""
+
+import statistics
+import time
+
+import numpy as np
+
+from streamgauge.judge.account import account
+from streamgauge.model.profile import constant
+from streamgauge.model.units import SECOND, format_count, format_rate
+from streamgauge.workloads.sums import Reference
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+REPEATS = 5
+EVENTS = 10_000_000
+ORIGIN = 1_700_000_000 * SECOND
+SHAPES = (("normal", 100), ("normal", 10_000), ("uniform", 100), ("zipf", 1_000), ("single", 1))
+
+
+def events_per_second(distribution: str, gem_packs: int) -> float:
+    """Median over repeats of the events summed per second of CPU, at a million a second and 8 s / 4 s windows."""
+    params = WindowedAggregationParams.model_validate({"distribution": distribution, "gem_packs": gem_packs})
+    plan = constant(1_000_000).plan(EVENTS * 1_000)
+    seen = []
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        Reference(params, plan, seed=1, origin=ORIGIN).until(EVENTS)
+        seen.append(EVENTS / (time.process_time() - begin))
+    return statistics.median(seen)
+
+
+def rows_checked_per_second() -> float:
+    """Median over repeats of the output rows compared with the answer per second of CPU; a million of them."""
+    start = np.repeat(np.arange(1000, dtype=np.int64) * 4_000_000, 1000)
+    key = np.tile(np.arange(1000, dtype=np.int64), 1000)
+    answer = {"window_start": start, "gem_pack_id": key, "sum": start + key, "count": key, "max_due": start}
+    order = np.random.default_rng(1).permutation(len(start))
+    observed = {name: column[order] for name, column in answer.items()}
+    seen = []
+    for _ in range(REPEATS):
+        begin = time.process_time()
+        account(answer, observed, window=8_000_000, closed=1 << 60)
+        seen.append(len(order) / (time.process_time() - begin))
+    return statistics.median(seen)
+
+
+def main() -> None:
+    """Print a line for each distribution of keys, and one for the check of outputs."""
+    print(f"reference answer, events per core second, 8s/4s windows (median of {REPEATS})")
+    for distribution, gem_packs in SHAPES:
+        print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")
+    print(
+        f"outputs checked against it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 at once"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The reference answer equals the plainest possible one, for any window, slide, load and cut."""
+
+from collections import defaultdict
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamgauge.model.profile import constant, steps
+from streamgauge.model.units import SECOND
+from streamgauge.workloads.base import Answer
+from streamgauge.workloads.purchases import Purchases
+from streamgauge.workloads.sums import ANSWER, Reference
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+Row = tuple[int, int, int, int, int]
+MICRO = 1_000
+
+
+def rows(answer: Answer) -> list[Row]:
+    return list(zip(*(answer[name].tolist() for name in ANSWER), strict=True))
+
+
+def plain(stream: Purchases, window: int, slide: int, events: int) -> list[Row]:
+    """Every event into every window that holds it, one by one. Times in microseconds."""
+    found: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
+    made = stream.events(0, events)
+    for key, price, due in zip(*(made[name].tolist() for name in ("gem_pack_id", "price", "due")), strict=True):
+        start = due // slide * slide
+        while start > due - window:
+            found[start, key].append((price, due))
+            start -= slide
+    return [
+        (start, key, sum(price for price, _ in held), len(held), max(due for _, due in held))
+        for (start, key), held in sorted(found.items())
+    ]
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[WindowedAggregationParams, Purchases]:
+    window = draw(st.integers(1, 3_000_000))
+    slide = draw(st.integers(max(1, window // 12), window))
+    params = WindowedAggregationParams.model_validate(
+        {
+            "window": f"{window}us",
+            "slide": f"{slide}us",
+            "gem_packs": draw(st.integers(1, 30)),
+            "distribution": draw(st.sampled_from(["normal", "uniform", "zipf", "single"])),
+        }
+    )
+    pieces = st.lists(st.tuples(st.integers(1, SECOND), st.floats(0, 120)), min_size=1, max_size=4)
+    profile = draw(st.one_of(st.builds(constant, st.floats(1, 120)), pieces.map(steps)))
+    span = min(2 * SECOND, 400 * slide * MICRO)  # keeps the number of windows small
+    origin = draw(st.integers(-(10**12), 10**12))
+    return params, Purchases(params, profile.plan(max(span, profile.duration)), draw(st.integers(0, 9)), 0, origin)
+
+
+@given(questions(), st.data())
+@settings(max_examples=100, deadline=None)
+def test_the_reference_answer_equals_the_plain_one(
+    question: tuple[WindowedAggregationParams, Purchases], data: st.DataObject
+) -> None:
+    params, stream = question
+    window, slide, total = params.window // MICRO, params.slide // MICRO, stream.plan.total
+    cuts = sorted(data.draw(st.lists(st.integers(0, total), max_size=3)))
+    reference = Reference(params, stream.plan, stream.seed, stream.origin)
+    for events in [*cuts, total]:
+        assert rows(reference.until(events)) == plain(stream, window, slide, events)
+    whole = plain(stream, window, slide, total)
+    low, high = sorted(data.draw(st.tuples(st.integers(0, 3 * SECOND), st.integers(0, 3 * SECOND))))
+    start, stop = (stream.origin + low - SECOND) // MICRO, (stream.origin + high) // MICRO
+    assert rows(reference.windows(start, stop)) == [row for row in whole if start <= row[0] < stop]
+    if cuts:
+        cut = plain(stream, window, slide, cuts[0])
+        assert rows(reference.windows(start, stop, cuts[0])) == [row for row in cut if start <= row[0] < stop]
+
+
+def test_every_event_is_in_exactly_as_many_windows_as_overlap() -> None:
+    params = WindowedAggregationParams.model_validate({"window": "3s", "slide": "1s"})
+    plan = constant(20_000).plan(10 * SECOND)
+    answer = Reference(params, plan, seed=1, origin=5 * 10**17).until(plan.total)
+    assert answer["count"].sum() == 3 * plan.total
+    assert np.all(np.diff(answer["window_start"] * params.gem_packs + answer["gem_pack_id"]) > 0)

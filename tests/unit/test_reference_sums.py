@@ -1,0 +1,88 @@
+"""The reference answer of windowed-aggregation: exact, however it is cut, at sizes that a plain count cannot reach."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streamgauge.model.profile import constant, steps
+from streamgauge.model.units import SECOND
+from streamgauge.workloads import sums
+from streamgauge.workloads.base import Answer
+from streamgauge.workloads.purchases import Purchases
+from streamgauge.workloads.sums import ANSWER, Reference
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+ORIGIN = 1_700_000_000 * SECOND + 123_456_789
+PLAN = constant(200_000).plan(20 * SECOND)
+
+
+def reference(**params: Any) -> Reference:  # noqa: ANN401
+    return Reference(WindowedAggregationParams.model_validate(params), PLAN, seed=7, origin=ORIGIN)
+
+
+def same(left: Answer, right: Answer) -> bool:
+    return all(np.array_equal(left[name], right[name]) for name in ANSWER)
+
+
+def test_windows_are_aligned_to_the_epoch_and_hold_what_spark_puts_into_them() -> None:
+    params = WindowedAggregationParams.model_validate({"window": "8s", "slide": "4s", "distribution": "single"})
+    answer = Reference(params, constant(10).plan(8 * SECOND), seed=1, origin=10 * SECOND).until(80)
+    assert answer["window_start"].tolist() == [4_000_000, 8_000_000, 12_000_000, 16_000_000]
+    assert answer["count"].tolist() == [20, 60, 60, 20]
+    assert answer["max_due"].tolist() == [11_900_000, 15_900_000, 17_900_000, 17_900_000]
+
+
+def test_sums_equal_those_of_the_events_that_engines_see() -> None:
+    made = Purchases(WindowedAggregationParams(), PLAN, 7, 0, ORIGIN).events(0, PLAN.total)
+    answer = reference().until(PLAN.total)
+    for row in range(0, len(answer["sum"]), 37):
+        start, key = int(answer["window_start"][row]), int(answer["gem_pack_id"][row])
+        held = (made["gem_pack_id"] == key) & (made["due"] >= start) & (made["due"] < start + 8_000_000)
+        assert answer["sum"][row] == made["price"][held].sum()
+        assert answer["count"][row] == held.sum()
+        assert answer["max_due"][row] == made["due"][held].max()
+
+
+def test_the_answer_is_the_same_however_it_is_cut() -> None:
+    whole = reference(slide="3s").until(PLAN.total)
+    cut = reference(slide="3s")
+    for events in [0, 1, 16_384, 16_385, 1_000_000, 2_999_999]:
+        cut.until(events)
+    assert same(cut.until(PLAN.total), whole)
+
+
+def test_asked_for_fewer_events_than_before_it_begins_again() -> None:
+    asked = reference()
+    early = asked.until(1_000_000)
+    asked.until(3_000_000)
+    assert same(asked.until(1_000_000), early)
+
+
+def test_totals_do_not_depend_on_how_many_events_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = reference(distribution="single").until(PLAN.total)
+    monkeypatch.setattr(sums, "_MOST_AT_ONCE", 30_000)
+    assert same(reference(distribution="single").until(PLAN.total), whole)
+
+
+def test_windows_in_a_pause_of_the_load_do_not_exist() -> None:
+    plan = steps([(SECOND, 100.0), (9 * SECOND, 0.0), (SECOND, 100.0)]).plan(11 * SECOND)
+    params = WindowedAggregationParams.model_validate({"window": "2s", "slide": "1s"})
+    answer = Reference(params, plan, seed=1, origin=0).until(plan.total)
+    assert sorted(set(answer["window_start"].tolist())) == [-1_000_000, 0, 9_000_000, 10_000_000]
+
+
+def test_no_events_have_no_answer() -> None:
+    answer = reference().until(0)
+    assert [len(answer[name]) for name in ANSWER] == [0] * 5
+
+
+def test_another_stream_has_another_answer() -> None:
+    other = Reference(WindowedAggregationParams(), PLAN, seed=7, origin=ORIGIN, stream=1)
+    assert not np.array_equal(other.until(100_000)["sum"], reference().until(100_000)["sum"])
+
+
+def test_windows_finer_than_a_microsecond_are_refused() -> None:
+    params = WindowedAggregationParams.model_construct(slide=1_500)
+    with pytest.raises(ValueError, match="microseconds"):
+        Reference(params, PLAN, seed=7, origin=ORIGIN)
