@@ -27,9 +27,6 @@ class WindowedAggregationParams(Windowed):
 
     @model_validator(mode="after")
     def _events_can_be_made(self) -> Self:
-        for key, nanoseconds in (("window", self.window), ("slide", self.slide)):
-            if nanoseconds % 1_000:
-                raise impossible(key, f"events are due at whole microseconds, and so must a {key} be")
         if self.distribution in ("normal", "zipf") and self.gem_packs > MOST_SHAPED:
             raise impossible(
                 "gem_packs",
