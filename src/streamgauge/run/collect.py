@@ -18,7 +18,7 @@ from streamgauge.run.clock import Clock
 from streamgauge.run.drive import quicken, read_errand, say
 from streamgauge.run.hiccup import HiccupMeter
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.tell import Tally, stamped, tally
+from streamgauge.run.tell import Tally, gather, tally
 from streamgauge.store.journal import Journal, Parts
 from streamgauge.transport.attempts import Arrival, Attempts
 from streamgauge.transport.output_server import OutputServer
@@ -111,8 +111,9 @@ class Collector:
             except queue.Empty:
                 commit = ("", 0, [])
             if commit is not None and commit[2]:
-                pending.append(tally(commit[2], self.wall_ns // 1_000, self.order.firing))
-                self.archive.add(commit[0], stamped(commit[2], commit[1]))
+                table = gather(commit[2], commit[1])
+                pending.append(tally(table, self.wall_ns // 1_000, self.order.firing))
+                self.archive.add(commit[0], table)
             now = self.clock.monotonic_ns()
             if commit is None or now >= next_look:
                 self.write_down(pending, now)

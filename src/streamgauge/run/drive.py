@@ -29,6 +29,7 @@ _SWITCH = 0.0005
 
 
 _LONGEST_SLEEP = SECOND // 10
+_FLAT_OUT_NAP = 0.0002
 
 
 def say(text: str) -> None:
@@ -132,7 +133,11 @@ class Driver:
             moment = min((tick + 1) * step, self.end_ns)
             if moment <= tick * step:
                 break
-            if begin + moment > now():
+            if self.order.flat_out:
+                if self.backlog.lag > self.order.flat_out:
+                    time.sleep(_FLAT_OUT_NAP)
+                    continue
+            elif begin + moment > now():
                 preparation.fill(tick * step, self.end_ns, begin + moment)
                 time.sleep(min(max(0, begin + moment - now()), _LONGEST_SLEEP) / SECOND)
                 continue  # the controller may have moved the end meanwhile

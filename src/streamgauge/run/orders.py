@@ -48,6 +48,8 @@ class DriveOrder(Order):
     bound_events: int = 0
     bound_bytes: int = 4 << 30
     retry_ns: int = 10 * SECOND
+    flat_out: int = 0
+    """For the ceiling: tick as fast as it goes, as long as no more than so many events wait in the queue."""
     wall_step_at_ns: int = 0
     """For tests of the clock's supervision: step this process's wall clock so long after the load began …"""
     wall_step_ns: int = 0
@@ -62,6 +64,14 @@ class CollectOrder(Order):
     """The trial's folder: outputs and counts are written there."""
     firing: str | None = None
     """The output column that tells firings apart, such as ``window_end``; None: every row is its own."""
+
+
+class OppositeOrder(Order):
+    """The other side for calibration: reads all queues, or sends outputs if ``rows`` says how many to a batch."""
+
+    endpoints: tuple[str, ...]
+    folder: Path
+    rows: int = 0
 
 
 class Tokens(BaseModel):
@@ -111,6 +121,12 @@ def collector_child(order: CollectOrder, tokens: Tokens, cores: tuple[int, ...] 
     """The collector as a child for the launcher."""
     path = order.folder / "collector.json"
     return own_child("collector", "streamgauge.run.collect", order, path, tokens=tokens, cores=cores)
+
+
+def opposite_child(order: OppositeOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+    """The other side as a child for the launcher."""
+    path = order.folder / "opposite.json"
+    return own_child("other side", "streamgauge.run.opposite", order, path, tokens=tokens, cores=cores)
 
 
 class Line:

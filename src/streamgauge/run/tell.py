@@ -22,7 +22,7 @@ KIND_NUMBER: dict[Kind, int] = {"event-time": 0, "processing-time": 1}
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of some outputs. Rows of one second may come in several tallies: they add up."""
+    """Counts of one commit. Rows of one second may come in several tallies: they add up."""
 
     second: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
@@ -32,16 +32,22 @@ class Tally:
     """Second, kind (see KIND_NUMBER), buckets and their counts."""
 
 
-def _micros(rows: pa.RecordBatch, name: str) -> Ints | None:
-    if name not in rows.schema.names:
-        return None
-    column = rows.column(name)
-    if pa.types.is_timestamp(column.type) and column.type.unit != "us":
+def gather(arrivals: Sequence[Arrival], batch: int) -> pa.Table:
+    """The rows of a commit as they are kept: with ``emitted_us`` and the number of their batch."""
+    table = pa.Table.from_batches([arrival.rows for arrival in arrivals]).combine_chunks()
+    emitted = np.repeat([a.emitted_us for a in arrivals], [a.rows.num_rows for a in arrivals]).astype(np.int64)
+    table = table.append_column("emitted_us", pa.array(emitted))
+    return table.append_column("batch", pa.array(np.full(len(emitted), batch, np.int64)))
+
+
+def _micros(table: pa.Table, name: str) -> Ints:
+    column = table.column(name)
+    if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz))
-    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column.cast(pa.int64())
+    column = column.cast(pa.int64())
     if column.null_count:
-        column = column.drop_null()
-    micros: Ints = column.to_numpy(zero_copy_only=False)
+        raise ValueError(f"the output column {name} has {column.null_count} rows without a value")
+    micros: Ints = column.to_numpy()
     return micros
 
 
@@ -52,30 +58,24 @@ def sparse(latencies: Ints) -> tuple[Ints, Ints]:
     return found.astype(np.int64), counts[found].astype(np.int64)
 
 
-def tally(arrivals: Sequence[Arrival], origin_us: int, firing: str | None) -> Tally:
+def tally(table: pa.Table, origin_us: int, firing: str | None) -> Tally:
     """Count one commit. ``origin_us`` is when the load began; ``firing`` names the column that tells firings apart.
 
-    All rows of one firing share one latency, so a firing counts once per commit, where it is first seen.
-    Without such a column every row is its own firing.
+    All rows of one firing share one latency, so a firing counts once per commit, in the second where it is first
+    seen. Without such a column every row is its own firing.
     """
-    result, seen = Tally(), np.zeros(0, np.int64)
-    for rows, emitted in arrivals:
-        second = (emitted - origin_us) // 1_000_000
-        negative = 0
-        for kind, name in STAMPS.items():
-            stamps = _micros(rows, name)
-            if stamps is None:
-                continue
-            latency = emitted - stamps
-            below = latency < 0
-            negative += int(below.sum()) if kind == "event-time" else 0
-            found, counts = sparse(latency[~below])
-            result.latencies.append((second, KIND_NUMBER[kind], found, counts))
-        marks = _micros(rows, firing) if firing else None
+    result, seen = Tally(), set[object]()
+    seconds = (_micros(table, "emitted_us") - origin_us) // 1_000_000
+    for second in range(int(seconds.min()), int(seconds.max()) + 1):  # nearly always one or two
+        here = seconds == second
+        rows = table if here.all() else table.filter(pa.array(here))
+        if not rows.num_rows:
+            continue
+        negative = _count_latencies(rows, second, result)
         fired = rows.num_rows
-        if marks is not None:
-            fresh = np.setdiff1d(marks, seen)
-            seen, fired = np.concatenate([seen, fresh]), len(fresh)
+        if firing in table.schema.names:
+            fresh = set(rows.column(firing).unique().to_pylist()) - seen
+            seen, fired = seen | fresh, len(fresh)
         result.second.append(second)
         result.outputs.append(rows.num_rows)
         result.firings.append(fired)
@@ -83,11 +83,15 @@ def tally(arrivals: Sequence[Arrival], origin_us: int, firing: str | None) -> Ta
     return result
 
 
-def stamped(arrivals: Sequence[Arrival], batch: int) -> pa.Table:
-    """The rows as they are kept: with ``emitted_us`` and the number of their batch."""
-    tables = []
-    for rows, emitted in arrivals:
-        table = pa.Table.from_batches([rows])
-        table = table.append_column("emitted_us", pa.array(np.full(rows.num_rows, emitted, np.int64)))
-        tables.append(table.append_column("batch", pa.array(np.full(rows.num_rows, batch, np.int64))))
-    return pa.concat_tables(tables)
+def _count_latencies(rows: pa.Table, second: int, into: Tally) -> int:
+    """Add the latencies of one second; the number of negative ones in event-time, which have no bucket."""
+    emitted, negative = _micros(rows, "emitted_us"), 0
+    for kind, name in STAMPS.items():
+        if name not in rows.schema.names:
+            continue
+        latency = emitted - _micros(rows, name)
+        if latency.min() < 0:
+            negative += int((latency < 0).sum()) if kind == "event-time" else 0
+            latency = latency[latency >= 0]
+        into.latencies.append((second, KIND_NUMBER[kind], *sparse(latency)))
+    return negative

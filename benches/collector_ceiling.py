@@ -1,0 +1,32 @@
+"""Output rows per second that the collector stamps, counts and keeps on the disk."""
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+from _placement import here
+
+from streamgauge.model.units import format_rate
+from streamgauge.run.ceilings import collector_ceiling
+from streamgauge.run.launch import Launcher
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    arguments = parser.parse_args()
+    where = here()
+    for rows in (100, 16_384):
+        rates = []
+        for _ in range(arguments.repeats):
+            with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
+                rates.append(collector_ceiling(launcher, Path(folder) / "c", where, arguments.seconds, rows))
+        print(f"collector on core {where.driver}, sender on core {where.sut}, {rows} rows of 32 bytes to a batch")
+        print(f"  median of {len(rates)}    {format_rate(statistics.median(rates))}")
+        print(f"  all            {', '.join(format_rate(rate) for rate in sorted(rates))}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""Events per second from the generator through the queue to a consumer that does nothing, per driver core."""
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+from _placement import here
+
+from streamgauge.model.units import format_rate
+from streamgauge.run.ceilings import queue_ceiling
+from streamgauge.run.launch import Launcher
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=3.0)
+    arguments = parser.parse_args()
+    where = here()
+    with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
+        rates = [
+            queue_ceiling(launcher, Path(folder) / f"q{i}", where, arguments.seconds) for i in range(arguments.repeats)
+        ]
+    print(f"generator and queue on core {where.driver}, consumer on core {where.sut}, rows of 20 bytes")
+    print(f"  median of {len(rates)}    {format_rate(statistics.median(rates))}   (expected 20M/s or more)")
+    print(f"  all            {', '.join(format_rate(rate) for rate in sorted(rates))}")
+
+
+if __name__ == "__main__":
+    main()

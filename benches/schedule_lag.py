@@ -1,0 +1,41 @@
+"""How late the generator's ticks are: at 1 M events/s, and at 80 % of the ceiling that is measured first."""
+
+import argparse
+import statistics
+import tempfile
+from pathlib import Path
+
+from _placement import here
+
+from streamgauge.model.units import format_duration, format_rate
+from streamgauge.run.ceilings import queue_ceiling, schedule_lag
+from streamgauge.run.launch import Launcher
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    arguments = parser.parse_args()
+    where = here()
+    with tempfile.TemporaryDirectory() as name, Launcher() as launcher:
+        folder = Path(name)
+        ceiling = statistics.median(queue_ceiling(launcher, folder / f"q{i}", where) for i in range(3))
+        print(f"ceiling {format_rate(ceiling)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")
+        for label, rate in (("1M/s", 1e6), ("80 % of the ceiling", 0.8 * ceiling)):
+            lags = [
+                schedule_lag(launcher, folder / f"l{rate:.0f}-{i}", where, rate, arguments.seconds)
+                for i in range(arguments.repeats)
+            ]
+            shown = {
+                "p50": [lag.p50 for lag in lags],
+                "p99": [lag.p99 for lag in lags],
+                "max": [lag.most for lag in lags],
+                "longest hiccup": [lag.hiccup for lag in lags],
+            }
+            text = "  ".join(f"{k} {format_duration(statistics.median(v))}" for k, v in shown.items())
+            print(f"  {label:20} achieved {format_rate(statistics.median(lag.achieved for lag in lags))}  {text}")
+
+
+if __name__ == "__main__":
+    main()

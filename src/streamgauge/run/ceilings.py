@@ -1,0 +1,150 @@
+"""How far the driver can be believed on this machine, in a given placement: its ceilings and its schedule lag.
+
+Used by ``streamgauge calibrate`` and by the benches. Everything here runs the real processes.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from streamgauge.model.profile import LoadProfile, constant
+from streamgauge.model.units import SECOND
+from streamgauge.run.chronicle import p99
+from streamgauge.run.clock import Clock
+from streamgauge.run.launch import Launcher
+from streamgauge.run.orders import (
+    MILLI,
+    CollectOrder,
+    CollectorLine,
+    DriveOrder,
+    DriverLine,
+    OppositeOrder,
+    Tokens,
+    collector_child,
+    driver_child,
+    opposite_child,
+)
+from streamgauge.store.durable import make_folder
+from streamgauge.store.journal import read_rows
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+_LEAD = 200 * MILLI
+_SETTLE = 1.0
+_FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Cores of the driver (collector and controller with it) and of the system under test. Empty: unpinned."""
+
+    driver: tuple[int, ...] = ()
+    sut: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleLag:
+    """Actual − intended publication over all ticks after the first second, in nanoseconds."""
+
+    rate: float
+    achieved: float
+    p50: int
+    p99: int
+    most: int
+    ticks: int
+    hiccup: int
+    """Longest hiccup of the driver's process meanwhile."""
+
+
+@contextmanager
+def _driving(
+    launcher: Launcher, folder: Path, where: Placement, profile: LoadProfile, flat_out: int = 0
+) -> Iterator[DriverLine]:
+    """A driver under load with a consumer that does nothing; the line to it."""
+    make_folder(folder)
+    tokens = Tokens.new()
+    endpoint = f"grpc+unix://{launcher.runtime}/{folder.name[-20:]}.sock"
+    order = DriveOrder(
+        driver=0,
+        endpoint=endpoint,
+        folder=folder,
+        workload="windowed-aggregation",
+        params=WindowedAggregationParams().model_dump(),
+        seed=1,
+        profiles={"purchases": profile},
+        horizon_ns=600 * SECOND,
+        partitions=max(1, len(where.sut)),
+        mine=tuple(range(max(1, len(where.sut)))),
+        flat_out=flat_out,
+    )
+    driver = launcher.start(driver_child(order, tokens, where.driver), folder)
+    other = OppositeOrder(endpoints=(endpoint,), folder=folder)
+    consumer = launcher.start(opposite_child(other, tokens, where.sut), folder)
+    line, clock = DriverLine(endpoint, tokens), Clock()
+    line.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
+    try:
+        yield line
+        line.stop()
+        consumer.stop()
+        line.quit()
+        driver.wait(10)
+    finally:
+        line.close()
+        consumer.stop()
+        driver.stop()
+
+
+def queue_ceiling(launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0) -> float:
+    """Events per second from the generator through the queue to a consumer that does nothing."""
+    with _driving(launcher, folder, where, constant(_FLAT_OUT_PLAN), flat_out=2_000_000) as line:
+        time.sleep(_SETTLE)
+        before = line.status()
+        time.sleep(seconds)
+        after = line.status()
+    return float((after["acknowledged"] - before["acknowledged"]) * SECOND / (after["elapsed"] - before["elapsed"]))
+
+
+def schedule_lag(launcher: Launcher, folder: Path, where: Placement, rate: float, seconds: float = 5.0) -> ScheduleLag:
+    """How late ticks are at this rate, while a consumer that does nothing reads along."""
+    with _driving(launcher, folder, where, constant(rate)) as line:
+        line.end(round((seconds + _SETTLE) * SECOND))
+        time.sleep(seconds + _SETTLE + _LEAD / SECOND + 0.2)
+        line.status()
+    ticks = read_rows(folder / "ticks-0")
+    intended, actual = ticks["intended"].to_numpy(), ticks["actual"].to_numpy()
+    judged = intended > _SETTLE * SECOND
+    lag = (actual - intended)[judged]
+    rows = read_rows(folder / "driver-0-seconds").to_pydict()
+    span = actual[judged].max(initial=1) - actual[judged].min(initial=10**18)
+    achieved = ticks["count"].to_numpy()[judged][1:].sum() * SECOND / max(1, span)
+    return ScheduleLag(
+        rate, float(achieved), int(np.median(lag)), p99(lag), int(lag.max()), len(lag), max(rows["hiccup"])
+    )
+
+
+def collector_ceiling(
+    launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0, rows: int = 16_384
+) -> float:
+    """Output rows per second that the collector stamps, counts and keeps, with nothing left over at the end."""
+    make_folder(folder)
+    tokens, endpoint = Tokens.new(), f"grpc+unix://{launcher.runtime}/c{folder.name[-20:]}.sock"
+    order = CollectOrder(endpoint=endpoint, folder=folder, firing="window_end")
+    collector = launcher.start(collector_child(order, tokens, where.driver), folder)
+    line, clock = CollectorLine(endpoint, tokens), Clock()
+    line.start(clock.monotonic_ns(), clock.wall_ns())
+    other = OppositeOrder(endpoints=(endpoint,), folder=folder, rows=rows)
+    sender = launcher.start(opposite_child(other, tokens, where.sut), folder)
+    try:
+        time.sleep(_SETTLE)
+        begun, before = clock.monotonic_ns(), line.status()["committed"]
+        time.sleep(seconds)
+        sender.stop()
+        counts = line.finish()
+        return float((counts["committed"] - before) * SECOND / (clock.monotonic_ns() - begun))
+    finally:
+        line.close()
+        sender.stop()
+        collector.stop()

@@ -1,0 +1,95 @@
+"""Committed outputs become counts: latencies in buckets, rows and firings of each second."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streamgauge.run.tell import Tally, gather, tally
+from streamgauge.stats import buckets
+from streamgauge.transport.attempts import Arrival
+
+STAMP = pa.timestamp("us", "UTC")
+ORIGIN = 1_700_000_000_000_000
+
+
+def arrival(emitted: int, dues: list[int], window: int = 0, ingested: int | None = None) -> Arrival:
+    """Rows with these due times, all in µs since the load began."""
+    columns = {
+        "window_end": pa.array(np.full(len(dues), ORIGIN + window)).view(STAMP),
+        "max_due": pa.array(np.array(dues, np.int64) + ORIGIN).view(STAMP),
+    }
+    if ingested is not None:
+        columns["max_ingested"] = pa.array(np.full(len(dues), ORIGIN + ingested)).view(STAMP)
+    return Arrival(pa.record_batch(columns), ORIGIN + emitted)
+
+
+def told(*arrivals: Arrival, firing: str | None = "window_end") -> Tally:
+    return tally(gather(arrivals, 3), ORIGIN, firing)
+
+
+def counted(result: Tally, kind: int) -> dict[int, dict[int, int]]:
+    """Counts by second and bucket."""
+    found: dict[int, dict[int, int]] = {}
+    for second, of, bucket, count in result.latencies:
+        if of == kind:
+            for b, c in zip(bucket.tolist(), count.tolist(), strict=True):
+                found.setdefault(second, {})[b] = found.get(second, {}).get(b, 0) + c
+    return found
+
+
+def test_outputs_are_kept_with_their_arrival_and_the_number_of_their_batch() -> None:
+    table = gather([arrival(7, [1, 2]), arrival(9, [3])], 3)
+    assert table["emitted_us"].to_pylist() == [ORIGIN + 7, ORIGIN + 7, ORIGIN + 9]
+    assert table["batch"].to_pylist() == [3, 3, 3]
+
+
+def test_latencies_are_counted_in_the_second_of_their_arrival() -> None:
+    result = told(arrival(999_999, [999_899, 999_899, 0]), arrival(2_000_000, [1_999_000], ingested=None))
+    assert counted(result, 0) == {0: {100: 2, int(buckets.index(999_999)): 1}, 2: {1000: 1}}
+    assert (result.second, result.outputs) == ([0, 2], [3, 1])
+
+
+def test_processing_time_is_counted_where_the_outputs_carry_it() -> None:
+    result = told(arrival(5_000, [1_000], ingested=4_000))
+    assert counted(result, 0) == {0: {int(buckets.index(4_000)): 1}}
+    assert counted(result, 1) == {0: {1_000: 1}}
+
+
+def test_a_firing_counts_once_however_many_keys_and_parts_it_has() -> None:
+    result = told(
+        arrival(10, [1, 2, 3], 100), arrival(11, [4], 100), arrival(1_000_001, [5], 100), arrival(12, [6], 200)
+    )
+    assert dict(zip(result.second, result.firings, strict=True)) == {0: 2, 1: 0}
+
+
+def test_without_a_column_for_firings_every_row_is_its_own() -> None:
+    assert told(arrival(10, [1, 2, 3]), firing=None).firings == [3]
+    assert told(arrival(10, [1, 2, 3]), firing="no such column").firings == [3]
+
+
+def test_a_negative_latency_is_counted_and_never_clamped() -> None:
+    result = told(arrival(10, [11, 12, 9]))
+    assert result.negative == [2]
+    assert counted(result, 0) == {0: {1: 1}}
+
+
+def test_an_output_without_due_times_is_an_output_all_the_same() -> None:
+    result = tally(gather([Arrival(pa.record_batch({"key": [1, 2]}), ORIGIN)], 0), ORIGIN, None)
+    assert (result.outputs, result.latencies) == ([2], [])
+
+
+def test_a_due_time_without_a_value_is_refused() -> None:
+    rows = pa.record_batch({"max_due": pa.array([1, None], pa.int64()).cast(STAMP)})
+    with pytest.raises(ValueError, match="max_due has 1 rows without a value"):
+        tally(gather([Arrival(rows, ORIGIN)], 0), ORIGIN, None)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3_000_000), st.lists(st.integers(0, 3_000_000), min_size=1)), min_size=1))
+def test_no_row_is_lost_or_counted_twice(parts: list[tuple[int, list[int]]]) -> None:
+    result = told(*(arrival(emitted, dues) for emitted, dues in parts))
+    rows = sum(len(dues) for _, dues in parts)
+    assert sum(result.outputs) == rows
+    assert sum(c for by in counted(result, 0).values() for c in by.values()) + sum(result.negative) == rows
+    assert sum(result.firings) == 1
