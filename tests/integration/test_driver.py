@@ -175,3 +175,16 @@ def test_a_driver_told_to_stop_publishes_nothing_more_and_can_still_be_read(driv
     assert sum(rows) == trial.lines[0].status()["published"] == before
     trial.processes[0].stop()
     assert read_rows(trial.folder / "ticks-0").num_rows > 0, "SIGTERM leaves whole journals"
+
+
+def test_a_driver_that_is_ended_before_it_began_leaves_at_once(drivers: Launch) -> None:
+    trial = drivers()
+    trial.processes[0].stop()
+    assert trial.processes[0].exit_code() == 0
+
+
+def test_a_driver_that_fails_ends_and_its_log_says_why(drivers: Launch) -> None:
+    trial = drivers(params={"users": -1})
+    trial.start()
+    assert trial.processes[0].wait(10) == 1
+    assert any("Error" in line for line in trial.processes[0].tail())

@@ -29,6 +29,7 @@ LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "co
 HICCUPS = pa.schema([(n, pa.int64()) for n in ("time", "hiccup", "behind")])
 _MOST_ROWS = 1 << 20
 _LOOK_EVERY = 1.0
+_GLANCE = 0.05
 
 Commit = tuple[str, int, list[Arrival]]
 
@@ -70,6 +71,7 @@ class Collector:
         self.latencies = Journal(order.folder / "latencies", LATENCIES)
         self.health = Journal(order.folder / "collector-health", HICCUPS)
         self.hiccups = HiccupMeter()
+        self.terminated = False
         self.finished, self.over = threading.Event(), threading.Event()
         self.counting = threading.Thread(target=self.count, name="count", daemon=True)
         self.server = OutputServer(
@@ -141,14 +143,18 @@ class Collector:
         self.health.append({name: [value] for name, value in health.items()})
         self.archive.flush()
 
+    def told(self, *_: object) -> None:
+        """SIGTERM. It comes between two instructions of the main thread, which may hold any lock: a flag alone."""
+        self.terminated = True
+
     def run(self) -> None:
         """Serve until told to quit; also SIGTERM leaves whole files."""
-        signal.signal(signal.SIGTERM, lambda *_: self.over.set())
+        signal.signal(signal.SIGTERM, self.told)
         quicken()
         self.hiccups.start()
         self.counting.start()
         say("ready")
-        while not self.over.wait(1.0):
+        while not self.over.wait(_GLANCE) and not self.terminated:
             pass
         self.server.shutdown()
         self.commits.put(None)

@@ -1,0 +1,31 @@
+"""The ceilings that calibration measures, on the real processes. Short here: the numbers are for `make bench`."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streamgauge.run.ceilings import Placement, collector_ceiling, queue_ceiling, schedule_lag
+from streamgauge.run.launch import Launcher
+
+
+@pytest.fixture
+def launcher() -> Iterator[Launcher]:
+    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as made:
+        yield made
+
+
+def test_the_queue_has_a_ceiling(launcher: Launcher, tmp_path: Path) -> None:
+    assert queue_ceiling(launcher, tmp_path / "queue", Placement(), seconds=0.5) > 100_000
+
+
+def test_the_collector_has_a_ceiling(launcher: Launcher, tmp_path: Path) -> None:
+    assert collector_ceiling(launcher, tmp_path / "collector", Placement(), seconds=0.5) > 10_000
+
+
+def test_the_schedule_lag_is_measured_after_the_first_second(launcher: Launcher, tmp_path: Path) -> None:
+    lag = schedule_lag(launcher, tmp_path / "lag", Placement(), 100_000.0, seconds=0.5)
+    assert lag.ticks == 100
+    assert 0 < lag.p50 <= lag.p99 <= lag.most
+    assert lag.achieved == pytest.approx(100_000.0, rel=0.5)
