@@ -1,5 +1,7 @@
 """One objective against one measurement: holds, broken or unclear, and the sentence that says it."""
 
+import math
+
 from streamgauge.judge import rule
 from streamgauge.judge.measure import Trends
 from streamgauge.model.measurement import Check, Holding, Interval, Measurement
@@ -53,7 +55,8 @@ def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evide
     scale = measured.load if lag else 1.0
     limit = objective.threshold * scale if objective.relative else objective.threshold
     corridor = measured.lag_corridor if lag else measured.latency_corridor
-    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, runaway)
+    steady = rule.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
+    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, steady, runaway)
 
 
 def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Check:
@@ -70,8 +73,9 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
         shown += "acknowledgements for an interval and far more than the objective allows"
         return Check(objective.text, state, measured.lag_end - measured.lag_start, seen.threshold, shown)
     shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
+    straddles = seen.trend.high > seen.threshold
     ending = {
-        "holds": "within the objective",
+        "holds": "within the objective" + (", for the level strays and returns" if straddles else ""),
         "broken": "more than the objective allows",
         "unclear": f"and {measured.judged_seconds} s of this noise do not tell on which side it is",
     }[state]

@@ -1,9 +1,10 @@
 """Measurement → Verdict: DESIGN's table of verdicts, from the top down."""
 
+import math
 from collections.abc import Sequence
 
 from streamgauge.judge.checks import COUNTED, check, evidence
-from streamgauge.judge.rule import lean_of
+from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
 from streamgauge.model.measurement import Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account
@@ -15,6 +16,7 @@ MOST_SCHEDULE_LAG = SECOND // 20
 MOST_RUN_DELAY = 0.10
 MOST_FOREIGN = 0.05
 MOST_CLOCK_STEP = SECOND // 100
+LEAST_NOISE = 0.6 * ASSUMED_ERROR
 
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
@@ -118,9 +120,11 @@ def boundary(objectives: Sequence[Objective], measured: Measurement) -> Estimate
     for objective in objectives:
         if objective.metric != "lag-trend" or evidence(objective, measured) is None:
             continue
-        held = measured.capacity.mean
+        held, error = measured.capacity.mean, measured.capacity.error
+        # a short stretch cannot tell its own noise: its error is at least that of a modest one
+        error = max(error, LEAST_NOISE * abs(held) / math.sqrt(max(measured.judged_seconds, 1)))
         if objective.relative:
             scale = 1 / (1 - objective.threshold) if objective.threshold < 1 else 1.0
-            return Estimate(held * scale, measured.capacity.error * scale)
-        return Estimate(held + objective.threshold, measured.capacity.error)
+            return Estimate(held * scale, error * scale)
+        return Estimate(held + objective.threshold, error)
     return None

@@ -32,6 +32,7 @@ class Trends:
     latency_corridor: float
     lag_start: float
     lag_end: float
+    lag_spread: float
     lag_seconds: float
     """From the first to the last acknowledgement."""
 
@@ -61,12 +62,21 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
         latency_corridor=_range(latency),
         lag_start=float(lag[0]) if lag.size else 0.0,
         lag_end=float(lag[-1]) if lag.size else 0.0,
+        lag_spread=_spread(time, lag),
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
     )
 
 
 def _range(level: Floats) -> float:
     return float(level.max() - level.min()) if level.size else 0.0
+
+
+def _spread(time: Floats, level: Floats) -> float:
+    """Standard deviation of a level around the line through its two ends."""
+    if len(time) < 3:
+        return 0.0
+    slope = (level[-1] - level[0]) / (time[-1] - time[0])
+    return float(np.std(level - slope * time))
 
 
 def measure(recording: Recording) -> Measurement:
@@ -85,6 +95,8 @@ def measure(recording: Recording) -> Measurement:
         lag_trend=moves.lag_trend,
         latency_trend=moves.latency_trend,
         runaway=moves.runaway,
+        lag_spread=moves.lag_spread,
+        lag_seconds=moves.lag_seconds,
         capacity=_capacity(offered / length, moves),
         lag_start=moves.lag_start,
         lag_end=moves.lag_end,

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from streamgauge.model.measurement import Holding, Interval
+from streamgauge.stats.trend import quantile
 
 NOISE = 0.05
 MEMORY = 0.5
@@ -27,13 +28,18 @@ BROKEN_SECONDS = 10
 HOLDS_SECONDS = 20
 CLEAR_BROKEN = 1.8
 CLEAR_HOLDS = 2.8
-CLEAR_FULL = 1.8
+CLEAR_FULL = 0.975
+"""One-sided confidence of a full-length trial: the 95 % interval lies clear of the threshold."""
+CLEAR_LEVEL = 1.8
+RESOLUTION = 0.005
+"""No trial sees less than this share of the load: the rest of a warm-up or a pause more or less is as large."""
 RUNAWAY = 0.25
 
 _SPREAD = NOISE**2 * (1 + MEMORY) / (1 - MEMORY)
 """Variance that the assumed noise adds to lag per second, in (seconds of load)²."""
 ASSUMED_ERROR = math.sqrt(_SPREAD)
 """Standard error of a rate after one second of the assumed noise, as a share of the rate."""
+_STRAY = 3.5
 _CORRIDOR = 18.0
 """How improbable, in e-folds, the corridor must be for an overloaded system. Set by simulation: the exponent
 below is that of one look, and a trial is looked at every second."""
@@ -49,6 +55,8 @@ class Evidence:
     """What noise and margins are shares of: the load for lag, one for latency."""
     seconds: float
     corridor: float
+    level_error: float = math.inf
+    """Standard error of the growth if the level itself is steady, see ``level_error``."""
     runaway: bool = False
     """Lag runs away: too few samples for an interval, but no noise explains it."""
 
@@ -90,6 +98,16 @@ def flat_corridor(seconds: float) -> float:
     return math.sqrt(math.pi**2 * _SPREAD * seconds / (8 * left))
 
 
+def level_error(spread: float, span: float) -> float:
+    """Error of the growth over a span, from how far the level strays (standard deviation) around its trend.
+
+    Lag that a pause throws up and a few seconds bring down again has noisy increments that cancel. If the
+    level is steady, its two ends alone make the error, √2·spread/span. If it is a walk after all, its
+    spread around a line is about 0.4 of the walk's own, give or take; ``_STRAY`` covers that too.
+    """
+    return _STRAY * math.sqrt(2) * spread / span if span > 0 else math.inf
+
+
 def lean_full(seen: Evidence) -> Holding:
     """What a full-length trial says."""
     if seen.runaway:
@@ -97,9 +115,12 @@ def lean_full(seen: Evidence) -> Holding:
     if seen.trend is None:
         return "unclear"
     over = seen.trend.mean - seen.threshold
-    if over > 0 and over >= CLEAR_FULL * seen.trend.error:
+    clear = quantile(seen.trend.freedom, CLEAR_FULL) * seen.trend.error
+    finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
+    if over > 0 and over >= max(clear, finest):
         return "broken"
-    return "holds" if over <= 0 and -over >= CLEAR_FULL * seen.trend.error else "unclear"
+    holds = over <= 0 and -over >= max(min(clear, CLEAR_LEVEL * seen.level_error), finest)
+    return "holds" if holds else "unclear"
 
 
 Lean = Callable[[Evidence], Holding]

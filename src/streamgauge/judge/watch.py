@@ -73,7 +73,8 @@ class Watch:
             return ran_away or length >= LONGEST_PROBE * self._full
         states = self._leans(moves)
         if "broken" in states:
-            return self._trial.ask.purpose != "estimate" or self._is_sharp(moves) or length >= self._full
+            sharp = length >= rule.HOLDS_SECONDS and self._is_sharp(moves)
+            return self._trial.ask.purpose != "estimate" or sharp or length >= self._full
         if self._bounds and self._out_of_bounds(seconds):
             return True
         # a percentile has no sequential rule: where a latency is judged, only the full length says that it holds

@@ -77,7 +77,9 @@ class _Exploration:
     def _answer(self, trial: Trial, choice: EngineChoice) -> Told:
         """One question of the search, answered by a trial that is kept."""
         objectives = self.experiment.objectives
-        engine, work = engines()[choice.name], workloads()[trial.workload].work(trial.params)
+        engine, workload = engines()[choice.name], workloads()[trial.workload]
+        # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
+        work = workload.work(trial.params) / workload.work(self.experiment.workload.params)
         partial = self.run.begin(trial)
         watch = Watch(_watched(trial, self.experiment), objectives)
         recording = execute(trial, engine, work, watch, partial, listener=self.listener, pace=self.limits.pace)

@@ -21,6 +21,8 @@ AWAY = (0.75, 1.0, 1.5, 2.5, 4.0)
 STEPS = (1.0, 1.5, 2.0, 4.0, 8.0)
 """The same, in precisions from an end that contradicts the estimate."""
 STRIDE = 1.25
+DOUBT = 2.0
+"""Standard errors of the estimate from which on a verdict on its wrong side is doubted."""
 CLEAR = 0.3
 """How far, in precisions, an end must lie from the estimate to be worth a full-length trial."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
@@ -31,15 +33,30 @@ def next_step(line: Line, known: Known) -> Step | None:
     if not known.points:
         return Try(line.hard, "estimate")
     pooled, near = pool(known)
-    if known.state(line.hard) or (known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)):
+    narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
+    if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()
     if pooled is None:
         return None
     value = None if near else _nearer(line, known, pooled.boundary)
     if value is not None:
         return Try(value, "estimate")
-    value = next(_candidates(line, known, pooled.boundary), None)
+    value = _doubtful(known, pooled)
+    if value is None:
+        value = next(_candidates(line, known, pooled.boundary), None)
     return known.bracket(_why_wide(line, known, pooled)) if value is None else Try(value, "confirm")
+
+
+def _doubtful(known: Known, pooled: Estimate) -> float | None:
+    """An end that is asked again at full length: its trials disagree, or one put it beyond the estimate."""
+    for end, side in ((known.holds, 1), (known.fails, -1)):
+        if end is None:
+            continue
+        beyond = side * (end.value - pooled.boundary) > DOUBT * pooled.error
+        disagree = len({t.verdict.holds for t in end.full}) > 1
+        if (len(end.full) == 1 and beyond) or (len(end.full) == 2 and disagree):
+            return end.value
+    return None
 
 
 def _nearer(line: Line, known: Known, boundary: float) -> float | None:

@@ -10,7 +10,7 @@ from streamgauge.stats.trend import mean_error
 Floats = npt.NDArray[np.float64]
 
 _BLOCK = 5
-_GAIN = 0.8
+_GAIN = 0.6
 _CLEAR = 3.0
 
 
@@ -18,7 +18,8 @@ def cut(series: Floats) -> int:
     """How many samples of the beginning to leave out: White's MSER rule on blocks of five.
 
     The cut with the least (squared) error of the remaining mean wins, in the first half only (past it
-    the rule is known to see ghosts), and only if it is clearly better than no cut.
+    the rule is known to see ghosts), and only if it is clearly better than no cut. The rule weighs bias
+    against noise, so it leaves the last of a warm-up in; one block more takes that out.
     """
     blocks = len(series) // _BLOCK
     if blocks < 4:
@@ -31,7 +32,7 @@ def cut(series: Floats) -> int:
     score = (square - total * total / left) / (left * left)
     candidates = score[: blocks // 2 + 1]
     best = int(np.argmin(candidates))
-    return best * _BLOCK if candidates[best] < _GAIN * candidates[0] else 0
+    return (best + 1) * _BLOCK if candidates[best] < _GAIN * candidates[0] else 0
 
 
 def is_steady(series: Floats) -> bool:

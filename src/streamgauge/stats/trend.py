@@ -17,7 +17,8 @@ from streamgauge.model.measurement import Interval
 Floats = npt.NDArray[np.float64]
 
 LEAST_INCREMENTS = 5
-_MEMORY = (-0.5, 0.95)
+_MEMORY = (-0.25, 0.95)
+"""Correlation that is believed: a more negative one would make intervals narrower than few samples justify."""
 
 
 def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | None:
@@ -29,7 +30,7 @@ def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interva
     growth = float(steps.sum()) / total
     error, memory, freedom = mean_error(steps - growth * spans)
     error *= len(steps) / total
-    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+    half = quantile(freedom, 0.5 + confidence / 2) * error
     return Interval(growth, growth - half, growth + half, error, len(steps), memory, freedom)
 
 
@@ -44,4 +45,10 @@ def mean_error(residuals: Floats) -> tuple[float, float, float]:
     inflation = (1 + memory) / (1 - memory)
     independent = n / inflation
     variance = power / (1 - min(1 / independent, 0.8))
-    return math.sqrt(variance * inflation / n), memory, max(independent - 1, 2.0)
+    # the memory is estimated too, which costs more than the one degree of freedom of the mean
+    return math.sqrt(variance * inflation / n), memory, max(0.7 * independent - 1, 2.0)
+
+
+def quantile(freedom: float, share: float) -> float:
+    """Quantile of Student's distribution."""
+    return float(stdtrit(freedom, share))

@@ -1,0 +1,102 @@
+"""How fast and how surely the sequential rule decides, and whether the trend's interval is honest.
+
+Simulated traces at known ratios to the boundary C/(1 − θ), with noise of 5 % per second and lag-1
+correlation 0.5. Times are after warm-up, as shares of a full-length trial.
+"""
+
+import argparse
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+
+from benches.search_accuracy import OBJECTIVES, THETA, WORKLOAD, Nowhere
+from streamgauge.engines.simulated import SimulatedOptions, simulated
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.model.measurement import Measurement, Verdict
+from streamgauge.model.profile import constant
+from streamgauge.model.trial import Ask, Purpose, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.clock import Pace
+from streamgauge.run.execute import Silence, execute
+
+RATIOS = (0.5, 0.8, 0.95, 0.97, 1.03, 1.05, 1.2, 1.5)
+CAPACITY = 1_000_000.0
+FULL = 60
+NOISE = 0.05
+WARMUP = 10
+
+
+def trial_at(ratio: float, seed: int, purpose: Purpose, memory: float = 0.5, warmup: int = WARMUP) -> Trial:
+    """A trial at this ratio to the boundary of an engine with the worst noise that the rule is made for."""
+    load = ratio * CAPACITY / (1 - THETA)
+    options = SimulatedOptions(
+        capacity=f"{CAPACITY}/s", noise=NOISE, noise_memory=memory, warmup=f"{warmup}s"
+    ).model_dump()
+    return Trial(
+        number=1,
+        ask=Ask("load", load, purpose),
+        workload=WORKLOAD.name,
+        params=WORKLOAD.params,
+        engine="simulated",
+        options=options,
+        instances=1,
+        profile=constant(load),
+        duration=FULL * SECOND,
+        limit=5 * FULL * SECOND,
+        warmup=None,
+        warmup_limit=60 * SECOND,
+        queue_bound=0,
+        seed=seed * 1009 + round(ratio * 1000),
+    )
+
+
+def run(trial: Trial) -> tuple[Verdict, Measurement]:
+    """One trial in virtual time, as a real run would make and judge it."""
+    watch = Watch(trial, OBJECTIVES)
+    recording = execute(trial, simulated, 1.0, watch, Nowhere(), listener=Silence(), pace=Pace(0.0))
+    measured = measure(recording)
+    return decide(recording, measured, OBJECTIVES), measured
+
+
+def decide_once(ratio: float, seed: int, warmup: int = WARMUP) -> tuple[str, int]:
+    """What the early rule says of one trace, and how many seconds after warm-up it took."""
+    verdict, measured = run(trial_at(ratio, seed, "probe", warmup=warmup))
+    return verdict.kind.value, measured.judged_seconds
+
+
+def covers(ratio: float, memory: float, seed: int) -> bool:
+    """Whether the trend's 95 % interval of one full-length trial holds the true growth, load − capacity."""
+    trial = trial_at(ratio, seed, "measure", memory)
+    _, measured = run(trial)
+    truth = trial.load - CAPACITY
+    return measured.lag_trend is not None and measured.lag_trend.low <= truth <= measured.lag_trend.high
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=1000)
+    count = parser.parse_args().count
+    with ProcessPoolExecutor(2) as pool:
+        for warmup in (0, WARMUP):
+            print(f"early rule, {count} traces each, noise 5 % per second with correlation 0.5, warm-up {warmup} s")
+            print("  load / boundary    wrong  undecided  mean time to decide")
+            shares = []
+            for ratio in RATIOS:
+                answers = list(pool.map(partial(decide_once, ratio, warmup=warmup), range(count), chunksize=50))
+                right = "SUSTAINED" if ratio < 1 else "OVERLOADED"
+                wrong = sum(kind not in (right, "UNDECIDED") for kind, _ in answers) / count
+                undecided = sum(kind == "UNDECIDED" for kind, _ in answers) / count
+                shares.append(float(np.mean([seconds for _, seconds in answers])) / FULL)
+                took = f"{shares[-1] * FULL:5.1f} s ({shares[-1]:.0%})"
+                print(f"  {ratio:<15}  {wrong:6.2%}     {undecided:6.2%}     {took}")
+            print(f"  mean over all loads: {np.mean(shares):.1%} of a full-length trial")
+        print(f"95 % interval of the trend, {count} full-length trials each")
+        for memory in (0.0, 0.3, 0.5):
+            for ratio in (1.05, 1.2, 1.5):
+                held = sum(pool.map(partial(covers, ratio, memory), range(count), chunksize=50)) / count
+                print(f"  correlation {memory}, load {ratio} of the boundary: covers the truth in {held:.1%}")
+
+
+if __name__ == "__main__":
+    main()
