@@ -243,15 +243,20 @@ class SimulatedTrial:
         params, o = self._trial.params, self._options
         period = int(params.get("slide") or params.get("window") or SECOND // SAMPLES)
         due = np.arange(period, self._plan.horizon, period, dtype=np.int64)
-        needed = np.minimum(self._plan.count(due + int(params.get("watermark", 0))), self._plan.total)
+        watermark = int(params.get("watermark", 0))
+        needed = np.minimum(self._plan.count(due + watermark), self._plan.total)
         reached = int(np.searchsorted(needed, self._ack_total[-1] if self._ack_total.size else 0, "right"))
         due, needed = due[:reached], needed[:reached]
         ack = np.searchsorted(self._ack_total, needed, "left")
         if o.batch_interval:
             done, service = self._ack_time[ack], (self._ack_time - self._batch_start)[ack]
         else:
-            totals, times = np.concatenate([[0], self._ack_total]), np.concatenate([[0], self._ack_time])
-            done, service = np.interp(needed, totals, times).astype(np.int64), np.zeros(reached, np.int64)
+            edges = np.concatenate([[0], self._ack_time])
+            wait = np.interp(needed, np.concatenate([[0], self._ack_total]), edges)
+            # both ends of the wait are read from whole events, so that an idle system has none at any load
+            wait -= np.interp(needed, self._published, edges)
+            done = due + watermark + np.maximum(wait, 0.0).astype(np.int64)
+            service = np.zeros(reached, np.int64)
         own = o.delay * np.exp(o.delay_spread * self._rng.standard_normal(reached))
         emitted = np.maximum(done, due) + own.astype(np.int64)
         keys = params.get("gem_packs") or params.get("keys") or 1

@@ -1,0 +1,109 @@
+"""The trend of lag: mean increments with an honest interval, where a fitted line's is a lie."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from scipy.stats import linregress
+
+from streamgauge.model.measurement import Interval
+from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile
+
+Floats = npt.NDArray[np.float64]
+
+TRUTH = 12.5
+SERIES = 2000
+
+
+def ar1(rho: float, count: int, length: int, seed: int) -> Floats:
+    """Many stationary AR(1) series of variance one, one per row."""
+    shock = np.random.default_rng(seed).standard_normal((count, length))
+    shock[:, 1:] *= np.sqrt(1 - rho**2)
+    for i in range(1, length):
+        shock[:, i] += rho * shock[:, i - 1]
+    return shock
+
+
+def lags(rho: float, length: int, seed: int, count: int = SERIES) -> Floats:
+    """Lag that grows by TRUTH per second with correlated noise in its increments, one series per row."""
+    steps = TRUTH + 40.0 * ar1(rho, count, length, seed)
+    return np.concatenate([np.zeros((count, 1)), np.cumsum(steps, axis=1)], axis=1)
+
+
+def interval(time: Floats, level: Floats) -> Interval:
+    found = increments(time, level)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("length", [60, 120])
+@pytest.mark.parametrize("rho", [0.0, 0.3, 0.5])
+def test_the_95_percent_interval_covers_the_truth_in_93_to_97_percent(rho: float, length: int) -> None:
+    time = np.arange(length + 1.0)
+    seen = [interval(time, level) for level in lags(rho, length, seed=length)]
+    assert 0.93 <= np.mean([i.low <= TRUTH <= i.high for i in seen]) <= 0.97
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5])
+def test_the_interval_of_a_line_fitted_to_lag_covers_the_truth_in_less_than_40_percent(rho: float) -> None:
+    time = np.arange(61.0)
+    held = []
+    for level in lags(rho, 60, seed=5, count=500):
+        line = linregress(time, level)
+        held.append(abs(line.slope - TRUTH) <= quantile(59, 0.975) * line.stderr)
+    assert np.mean(held) < 0.40
+
+
+def test_the_interval_covers_the_truth_also_when_samples_are_unevenly_spaced() -> None:
+    rng = np.random.default_rng(6)
+    held = []
+    for _ in range(SERIES):
+        spans = rng.uniform(0.2, 2.0, 80)
+        level = np.concatenate([[0.0], np.cumsum(TRUTH * spans + 40.0 * np.sqrt(spans) * rng.standard_normal(80))])
+        seen = interval(np.concatenate([[0.0], np.cumsum(spans)]), level)
+        held.append(seen.low <= TRUTH <= seen.high)
+    assert 0.93 <= np.mean(held) <= 0.97
+
+
+def test_the_trend_is_the_growth_from_first_to_last_however_the_samples_lie_between() -> None:
+    seen = interval(np.array([0.0, 0.5, 3.0, 3.2, 7.0, 8.0, 10.0]), np.array([5.0, 9.0, 1.0, 4.0, 2.0, 30.0, 25.0]))
+    assert seen.mean == pytest.approx(2.0)
+    assert seen.low < 2.0 < seen.high
+    assert seen.samples == 6
+
+
+def test_a_straight_line_has_no_error_at_all() -> None:
+    time = np.array([0.0, 1.0, 1.5, 4.0, 5.0, 9.0])
+    seen = interval(time, 7.0 - 3.0 * time)
+    assert seen.mean == pytest.approx(-3.0)
+    assert seen.error == pytest.approx(0.0, abs=1e-9)
+
+
+def test_too_few_increments_have_no_trend() -> None:
+    for samples in range(LEAST_INCREMENTS + 1):
+        assert increments(np.arange(float(samples)), np.arange(float(samples))) is None
+    assert increments(np.arange(LEAST_INCREMENTS + 1.0), np.zeros(LEAST_INCREMENTS + 1)) is not None
+
+
+def test_time_that_stands_still_or_runs_back_has_no_trend() -> None:
+    assert increments(np.array([0.0, 1, 2, 2, 3, 4, 5]), np.arange(7.0)) is None
+    assert increments(np.array([0.0, 1, 3, 2, 4, 5, 6]), np.arange(7.0)) is None
+
+
+def test_memory_makes_the_interval_wider() -> None:
+    error, memory, freedom = np.array([mean_error(s - s.mean()) for s in ar1(0.5, 400, 200, 7)]).mean(axis=0)
+    assert memory == pytest.approx(0.5, abs=0.03)
+    assert error == pytest.approx(np.sqrt(3 / 200), rel=0.05)
+    assert freedom < 100
+
+
+def test_a_saw_tooth_is_not_believed_to_be_better_than_a_quarter() -> None:
+    _, memory, _ = mean_error(np.tile([1.0, -1.0], 50))
+    assert memory == -0.25
+
+
+def test_a_higher_confidence_is_a_wider_interval() -> None:
+    level = lags(0.3, 60, 8, count=1)[0]
+    wide, narrow = increments(np.arange(61.0), level, 0.99), interval(np.arange(61.0), level)
+    assert wide is not None
+    assert wide.low < narrow.low < narrow.mean < narrow.high < wide.high
+    assert narrow.high - narrow.mean == pytest.approx(quantile(narrow.freedom, 0.975) * narrow.error)
