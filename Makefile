@@ -29,7 +29,7 @@ format: $(READY) ## Put the code into its form
 
 bench: $(READY) ## Print the numbers that the method promises: one file of benches/ after the other
 	@for bench in $$(ls benches/*.py | grep -v '/_'); do \
-	    echo "== $$bench"; $(BIN)/python $$bench || exit 1; \
+	    echo "== $$bench"; $(BIN)/python -m benches.$$(basename $$bench .py) || exit 1; \
 	done
 
 soak: $(READY) ## Run the slow suites: kill -9 a hundred times

@@ -55,10 +55,6 @@ class Measurement:
     """Acknowledged events per second while a backlog was there: what the SUT can do. None if it never was."""
     lag_start: float
     lag_end: float
-    lag_spread: float
-    """Standard deviation of the lag around its own trend, events."""
-    lag_seconds: float
-    """From the first to the last acknowledgement judged."""
     lag_corridor: float
     """Range that the lag stayed in, events."""
     latency_corridor: float
@@ -75,6 +71,10 @@ class Measurement:
     clock_step: float = 0.0
     sut_cpu_seconds: float = 0.0
     driver_cpu_seconds: float = 0.0
+    lag_spread: float = 0.0
+    """Standard deviation of the lag around its own trend, events."""
+    lag_seconds: float = 0.0
+    """From the first to the last acknowledgement judged."""
 
 
 class VerdictKind(StrEnum):

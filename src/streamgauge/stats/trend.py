@@ -46,7 +46,7 @@ def mean_error(residuals: Floats) -> tuple[float, float, float]:
     independent = n / inflation
     variance = power / (1 - min(1 / independent, 0.8))
     # the memory is estimated too, which costs more than the one degree of freedom of the mean
-    return math.sqrt(variance * inflation / n), memory, max(0.7 * independent - 1, 2.0)
+    return math.sqrt(variance * inflation / n), memory, max(0.55 * independent - 1, 2.0)
 
 
 def quantile(freedom: float, share: float) -> float:
