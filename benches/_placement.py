@@ -2,7 +2,7 @@
 
 import os
 
-from streamgauge.run.ceilings import Placement
+from streamgauge.run.place import Placement
 
 
 def here() -> Placement:

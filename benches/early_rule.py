@@ -17,8 +17,10 @@ from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.profile import constant
 from streamgauge.model.trial import Ask, Purpose, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Pace
-from streamgauge.run.execute import Silence, execute
+from streamgauge.run.clock import Limits
+from streamgauge.run.execute import execute
+from streamgauge.run.watching import Silence
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 RATIOS = (0.5, 0.8, 0.95, 0.97, 1.03, 1.05, 1.2, 1.5)
 CAPACITY = 1_000_000.0
@@ -54,7 +56,7 @@ def trial_at(ratio: float, seed: int, purpose: Purpose, memory: float = 0.5, war
 def run(trial: Trial) -> tuple[Verdict, Measurement]:
     """One trial in virtual time, as a real run would make and judge it."""
     watch = Watch(trial, OBJECTIVES)
-    recording = execute(trial, simulated, 1.0, watch, Nowhere(), listener=Silence(), pace=Pace(0.0))
+    recording = execute(trial, simulated, windowed_aggregation, watch, Nowhere(), listener=Silence(), limits=Limits())
     measured = measure(recording)
     return decide(recording, measured, OBJECTIVES), measured
 

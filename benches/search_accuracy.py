@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -18,10 +19,12 @@ from streamgauge.model.finding import Told
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Pace
-from streamgauge.run.execute import Silence, execute
+from streamgauge.run.clock import Limits
+from streamgauge.run.execute import execute
 from streamgauge.run.explore import trial_of
+from streamgauge.run.watching import Silence
 from streamgauge.search import build
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 THETA = 0.01
 OBJECTIVES = (
@@ -33,6 +36,8 @@ WORKLOAD = WorkloadChoice("windowed-aggregation", {"window": 8 * SECOND, "slide"
 
 class Nowhere:
     """A keeper that keeps nothing."""
+
+    path = Path()
 
     def append(self, seconds: Seconds) -> None:
         """Nothing."""
@@ -98,7 +103,9 @@ def find(seed: int, noise: float) -> Result:
     while (ask := search.next(past)) is not None:
         trial = trial_of(experiment, experiment.engines[0], ask, len(past) + 1)
         watch = Watch(trial, OBJECTIVES)
-        recording = execute(trial, simulated, 1.0, watch, Nowhere(), listener=Silence(), pace=Pace(0.0))
+        recording = execute(
+            trial, simulated, windowed_aggregation, watch, Nowhere(), listener=Silence(), limits=Limits()
+        )
         past.append(Told(ask, decide(recording, measure(recording), OBJECTIVES), trial.number))
         seconds += len(recording.seconds)
     (finding,) = search.findings(past)

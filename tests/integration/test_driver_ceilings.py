@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.run.ceilings import Placement, collector_ceiling, queue_ceiling, schedule_lag
+from streamgauge.run.ceilings import collector_ceiling, queue_ceiling, schedule_lag
 from streamgauge.run.launch import Launcher
+from streamgauge.run.place import Placement
 
 
 @pytest.fixture

@@ -84,8 +84,9 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
 
 def _growth(trend: Interval, threshold: float, load: float) -> str:
     interval = f"{trend.low / load:.2%} … {trend.high / load:.2%}"
+    moves = "grows" if trend.mean >= 0 else "shrinks"
     return (
-        f"the queue grows by {format_rate(trend.mean)} ({trend.mean / load:.2%} of the load, "
+        f"the queue {moves} by {format_rate(abs(trend.mean))} ({trend.mean / load:.2%} of the load, "
         f"95 % interval {interval}), allowed is {threshold / load:.2%}"
     )
 

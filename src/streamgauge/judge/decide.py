@@ -13,6 +13,7 @@ from streamgauge.model.units import SECOND, format_count, format_duration, forma
 
 LEAST_ACHIEVED = 0.995
 MOST_SCHEDULE_LAG = SECOND // 20
+MOST_SCHEDULE_STALL = SECOND // 4
 MOST_RUN_DELAY = 0.10
 MOST_FOREIGN = 0.05
 MOST_CLOCK_STEP = SECOND // 100
@@ -58,6 +59,11 @@ def driver_faults(recording: Recording, m: Measurement) -> list[str]:
         faults.append(
             f"the generator was {format_duration(m.schedule_lag_p99)} behind its schedule (p99, at most "
             f"{format_duration(MOST_SCHEDULE_LAG)}); keep other work off the driver's cores"
+        )
+    if m.schedule_lag_worst > MOST_SCHEDULE_STALL:
+        faults.append(
+            f"the generator stood still for {format_duration(m.schedule_lag_worst)} in one second (at most "
+            f"{format_duration(MOST_SCHEDULE_STALL)}); keep other work off the driver's cores"
         )
     if m.run_delay_share > MOST_RUN_DELAY:
         faults.append(

@@ -108,6 +108,7 @@ def measure(recording: Recording) -> Measurement:
         account=recording.outcome.account,
         negative=int(judged["negative"].sum()),
         schedule_lag_p99=float(np.quantile(judged["schedule_lag"], 0.99)) if len(judged) else 0.0,
+        schedule_lag_worst=float(judged["schedule_lag"].max(initial=0)),
         achieved_share=published / offered if offered else 1.0,
         run_delay_share=float(judged["run_delay"].sum()) / SECOND / length,
         foreign_share=float(judged["foreign"].mean()) / 1e6 if len(judged) else 0.0,

@@ -72,6 +72,12 @@ class TrialPlan:
     queue_bound: int = 0
     """Events that may wait in the queue; 0 leaves it to the transport's memory."""
     invalid_retries: int = 2
+    partitions: int = 0
+    """Partitions of each stream; 0: as many as the system under test has cores."""
+    drivers: int = 1
+    """Driver instances that share every tick."""
+    stall: int = 30 * SECOND
+    """A system that acknowledges nothing for so long, while events wait, has stalled."""
 
 
 @dataclass(frozen=True, slots=True)

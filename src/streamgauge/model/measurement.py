@@ -65,6 +65,8 @@ class Measurement:
     account: Account
     negative: int = 0
     schedule_lag_p99: float = 0.0
+    schedule_lag_worst: float = 0.0
+    """The same of the worst second."""
     achieved_share: float = 1.0
     run_delay_share: float = 0.0
     foreign_share: float = 0.0

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from streamgauge.model.profile import LoadProfile
 from streamgauge.model.seconds import Account, Seconds
+from streamgauge.model.units import SECOND
 
 Purpose = Literal["estimate", "probe", "confirm", "measure"]
 """estimate: overload once and read the drain rate · probe: short, may end early · confirm: full length,
@@ -51,6 +52,9 @@ class Trial:
     warmup_limit: int
     queue_bound: int
     seed: int
+    partitions: int = 0
+    drivers: int = 1
+    stall: int = 30 * SECOND
 
     @property
     def load(self) -> float:

@@ -181,6 +181,9 @@ def _trial(entries: Mapping[str, Entry], problems: Problems) -> TrialPlan | None
         early=section.early,
         queue_bound=section.queue_bound,
         invalid_retries=section.invalid_retries,
+        partitions=section.partitions,
+        drivers=section.drivers,
+        stall=section.stall,
     )
     warmup_limit = section.warmup_limit
     if warmup_limit is None:

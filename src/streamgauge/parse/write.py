@@ -79,6 +79,9 @@ def _trial(plan: TrialPlan) -> dict[str, Any]:
         "early": plan.early,
         "queue_bound": plan.queue_bound,
         "invalid_retries": plan.invalid_retries,
+        "partitions": plan.partitions,
+        "drivers": plan.drivers,
+        "stall": spell(plan.stall, "duration"),
     }
 
 

@@ -28,6 +28,7 @@ from streamgauge.run.orders import (
     driver_child,
     opposite_child,
 )
+from streamgauge.run.place import Placement
 from streamgauge.store.durable import make_folder
 from streamgauge.store.journal import read_rows
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
@@ -35,14 +36,6 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 _LEAD = 200 * MILLI
 _SETTLE = 1.0
 _FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Cores of the driver (collector and controller with it) and of the system under test. Empty: unpinned."""
-
-    driver: tuple[int, ...] = ()
-    sut: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 
 def now() -> datetime:
@@ -29,10 +30,12 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the user allows: nanoseconds for all trials together (None: as long as it takes), and the pace."""
+    """What the user allows and has: nanoseconds for all trials together (None: as long as it takes), the pace."""
 
     budget: int | None = None
     pace: Pace = Pace()
+    runtime: Path | None = None
+    """Where sockets go, normally $XDG_RUNTIME_DIR as the command line read it."""
 
 
 @dataclass(frozen=True, slots=True)

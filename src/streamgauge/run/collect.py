@@ -68,7 +68,7 @@ class Collector:
         self.commits: queue.SimpleQueue[Commit | None] = queue.SimpleQueue()
         self.archive = Archive(order.folder)
         self.seconds = Journal(order.folder / "collector-seconds", SECONDS)
-        self.latencies = Journal(order.folder / "latencies", LATENCIES)
+        self.latencies = Journal(order.folder / "collector-latencies", LATENCIES)
         self.health = Journal(order.folder / "collector-health", HICCUPS)
         self.hiccups = HiccupMeter()
         self.terminated = False

@@ -17,7 +17,8 @@ from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.answer import Explored, answer, spent
 from streamgauge.run.clock import Limits
-from streamgauge.run.execute import Listener, Silence, execute
+from streamgauge.run.execute import execute
+from streamgauge.run.watching import Listener, Silence
 from streamgauge.search import build
 from streamgauge.store import Run
 from streamgauge.workloads.registry import workloads
@@ -82,7 +83,9 @@ class _Exploration:
         work = workload.work(trial.params) / workload.work(self.experiment.workload.params)
         partial = self.run.begin(trial)
         watch = Watch(_watched(trial, self.experiment), objectives)
-        recording = execute(trial, engine, work, watch, partial, listener=self.listener, pace=self.limits.pace)
+        recording = execute(
+            trial, engine, workload, watch, partial, listener=self.listener, limits=self.limits, work=work
+        )
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)
         partial.finish(recording, measurement, verdict)
@@ -118,6 +121,9 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         warmup_limit=plan.warmup_limit,
         queue_bound=plan.queue_bound,
         seed=_seed(experiment.seed, choice.label, ask, number),
+        partitions=plan.partitions,
+        drivers=plan.drivers,
+        stall=plan.stall,
     )
 
 

@@ -1,0 +1,104 @@
+"""Assemble: the journals of a trial's processes → Seconds. Reads a growing trial as well as a whole one."""
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from streamgauge.model.seconds import Kind, Latencies, Seconds
+from streamgauge.model.units import SECOND
+from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.store.journal import read_rows
+
+Ints = npt.NDArray[np.int64]
+Rows = dict[str, Ints]
+
+SUT = "system under test"
+DRIVER = "driver"
+_SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
+_LARGEST = ("schedule_lag", "clock_step")
+
+
+def assemble(folder: Path, drivers: int, sut_cores: tuple[int, ...], stop: int | None = None) -> Seconds:
+    """The seconds of a trial that every driver has closed, at most the first ``stop``."""
+    parts = [_rows(folder / f"driver-{n}-seconds") for n in range(drivers)]
+    length = min(len(p.get("second", ())) for p in parts)
+    length = length if stop is None else min(length, stop)
+    columns = _driven([{name: column[:length] for name, column in p.items()} for p in parts], length)
+    collected = _rows(folder / "collector-seconds")
+    for name in ("outputs", "firings", "negative"):
+        columns[name] = _by_second(collected, name, length)
+    columns |= _watched(folder, length, sut_cores)
+    return Seconds(0, columns, _latencies(_rows(folder / "collector-latencies"), length))
+
+
+def _rows(path: Path) -> Rows:
+    """A journal's columns; nothing if nobody has written it yet."""
+    try:
+        table = read_rows(path)
+    except FileNotFoundError:
+        return {}
+    return {name: table.column(name).to_numpy() for name in table.schema.names}
+
+
+def _driven(parts: list[Rows], length: int) -> dict[str, Ints]:
+    """The drivers' own seconds as one: counts add up, extremes keep the larger."""
+    if not length:
+        return {name: np.zeros(0, np.int64) for name in (*_SUMMED, *_LARGEST, "ack_time", "ack_lag")}
+    columns = {name: np.sum([p[name] for p in parts], axis=0) for name in _SUMMED}
+    columns |= {name: np.max([p[name] for p in parts], axis=0) for name in _LARGEST}
+    columns["ack_time"] = np.max([p["ack_time"] for p in parts], axis=0)
+    # drivers are acknowledged one after the other: one without an acknowledgement keeps the lag of its last
+    lags = np.sum([_last_known(p["ack_lag"]) for p in parts], axis=0)
+    columns["ack_lag"] = np.where(columns["ack_time"] >= 0, lags, -1)
+    return columns
+
+
+def _last_known(lag: Ints) -> Ints:
+    known = np.maximum.accumulate(np.where(lag >= 0, np.arange(len(lag)), -1))
+    return np.where(known >= 0, lag[np.maximum(known, 0)], 0)
+
+
+def _by_second(rows: Rows, name: str, length: int) -> Ints:
+    if not rows:
+        return np.zeros(length, np.int64)
+    inside = (rows["second"] >= 0) & (rows["second"] < length)
+    return np.bincount(rows["second"][inside], rows[name][inside], length).astype(np.int64)
+
+
+def _watched(folder: Path, length: int, sut_cores: tuple[int, ...]) -> dict[str, Ints]:
+    """What the monitor saw, row by row in the second in which its look ended."""
+    columns = {name: np.zeros(length, np.int64) for name in ("sut_cpu", "driver_cpu", "run_delay", "foreign")}
+    roles = _rows(folder / "monitor-roles")
+    for wanted, name, source in (
+        (SUT, "sut_cpu", "cpu_us"),
+        (DRIVER, "driver_cpu", "cpu_us"),
+        (DRIVER, "run_delay", "run_delay_ns"),
+    ):
+        if roles:
+            chosen = np.flatnonzero(roles["role"] == wanted)
+            _put(columns[name], roles["time"][chosen], roles[source][chosen])
+    cores = _rows(folder / "monitor-cores")
+    if cores and sut_cores:
+        chosen = np.flatnonzero(np.isin(cores["core"], sut_cores))
+        strange = cores["foreign_us"][chosen] + cores["steal_us"][chosen]
+        share = strange * 1_000_000 // np.maximum(cores["span_us"][chosen], 1) // len(sut_cores)
+        _put(columns["foreign"], cores["time"][chosen], share)
+    return columns
+
+
+def _put(column: Ints, time: Ints, values: Ints) -> None:
+    second = np.rint(time / SECOND).astype(np.int64) - 1
+    inside = (second >= 0) & (second < len(column))
+    np.add.at(column, second[inside], values[inside].astype(np.int64))
+
+
+def _latencies(rows: Rows, length: int) -> dict[Kind, Latencies]:
+    if not rows:
+        return {}
+    result: dict[Kind, Latencies] = {}
+    for kind, number in KIND_NUMBER.items():
+        mine = (rows["kind"] == number) & (rows["second"] >= 0) & (rows["second"] < length)
+        if mine.any():
+            result[kind] = Latencies(rows["second"][mine], rows["bucket"][mine], rows["count"][mine])
+    return result

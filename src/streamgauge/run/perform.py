@@ -1,0 +1,316 @@
+"""Perform: one trial on real processes. Trial → Recording, for engines with processes of their own.
+
+Drivers, collector and system under test are started through the launcher, the load begins in step, and the
+journals that they write are put together second by second. The trial ends when the watch says so, or at once
+when the queue is full, the system under test is gone, stalls or drops its connection, or the driver fails.
+Then a tail closes the last windows, and the outputs are checked against the reference answer.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streamgauge.engines.base import Deployment, Endpoints, RealEngine
+from streamgauge.model.seconds import Account, join
+from streamgauge.model.trial import Ending, Outcome, Recording, Trial
+from streamgauge.model.units import SECOND, format_count, format_duration
+from streamgauge.run.assemble import DRIVER, SUT, assemble
+from streamgauge.run.check_outputs import check_outputs, expected_rows
+from streamgauge.run.clock import Clock
+from streamgauge.run.launch import Launcher, LaunchError, Process
+from streamgauge.run.monitor import Monitor, available
+from streamgauge.run.orders import (
+    MILLI,
+    CollectOrder,
+    CollectorLine,
+    DriveOrder,
+    DriverLine,
+    Tokens,
+    collector_child,
+    driver_child,
+)
+from streamgauge.run.place import Placement, place
+from streamgauge.run.sources import streams_of
+from streamgauge.run.usage import Role
+from streamgauge.run.watching import Keeper, Listener, Watcher
+from streamgauge.store.journal import read_rows
+from streamgauge.workloads.base import Workload
+
+_LEAD = 300 * MILLI
+_GLANCE = 0.1
+_MOST_BEHIND = 8
+_DRAIN = 20 * SECOND
+_LONG_LAG = 5
+"""Seconds of load in the queue from which on a trial is not drained: it would take too long."""
+
+
+@dataclass(slots=True)
+class Stage:
+    """The processes of one trial and the lines to them."""
+
+    trial: Trial
+    folder: Path
+    placement: Placement
+    drivers: list[Process] = field(default_factory=list)
+    lines: list[DriverLine] = field(default_factory=list)
+    collector: Process | None = None
+    output: CollectorLine | None = None
+    start_ns: int = 0
+    wall_ns: int = 0
+
+    def status(self) -> dict[str, int]:
+        """The counts of all drivers together."""
+        parts = [line.status() for line in self.lines]
+        summed = {name: sum(p[name] for p in parts) for name in ("published", "acknowledged", "lag", "drops")}
+        return summed | {"full": any(p["full"] for p in parts), "done": all(p["phase"] != "load" for p in parts)}
+
+
+def perform(
+    trial: Trial,
+    engine: RealEngine,
+    workload: Workload,
+    watch: Watcher,
+    partial: Keeper,
+    *,
+    listener: Listener,
+    runtime: Path | None = None,
+) -> Recording:
+    """Run one trial to its end and return what happened in it."""
+    folder, placement = partial.path, place(trial.options)
+    tail = _tail(trial, engine)
+    with Launcher(runtime) as launcher, _staged(trial, folder, placement, launcher, tail) as (stage, endpoints):
+        try:
+            deployment = engine.deploy(trial, endpoints, launcher)
+            with deployment as system:
+                return _conduct(stage, system, workload, watch, partial, listener=listener, tail=tail)
+        except LaunchError as error:
+            outcome = Outcome("crashed", f"it did not start: {error}")
+            return Recording(trial, join([]), outcome, {"placement": placement.sentence})
+
+
+def _conduct(
+    stage: Stage,
+    system: Deployment,
+    workload: Workload,
+    watch: Watcher,
+    partial: Keeper,
+    *,
+    listener: Listener,
+    tail: int,
+) -> Recording:
+    roles = (
+        Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
+        Role("collector", (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
+        Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
+        Role("controller", (os.getpid(),), ()),
+    )
+    monitor = Monitor(roles, stage.folder) if available() else None
+    _start(stage, monitor)
+    ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
+    log = tuple(line for p in system.processes() for line in p.tail(8)) if ending in ("crashed", "stalled") else ()
+    plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
+    alive = ending in ("completed", "decided")
+    acknowledged = _settle(stage, system, tail) if alive else _acknowledged(stage)
+    if alive and stage.output is not None:
+        wanted = expected_rows(workload, stage.trial, plan, stage.wall_ns, acknowledged)
+        _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
+    facts = {"placement": stage.placement.sentence, "wall_ns": stage.wall_ns, **system.describe(), **system.probe()}
+    _finish(stage, monitor)
+    account = Account()
+    if ending != "driver-failed":
+        account = check_outputs(
+            workload, stage.trial, plan, origin=stage.wall_ns, acknowledged=acknowledged, folder=stage.folder
+        )
+    seconds = assemble(stage.folder, len(stage.drivers), stage.placement.sut, stop)
+    outcome = Outcome(ending, detail, log, account, _disturbances(stage.folder))
+    return Recording(stage.trial, seconds, outcome, facts)
+
+
+@contextmanager
+def _staged(
+    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int
+) -> Iterator[tuple[Stage, Endpoints]]:
+    """Drivers and collector, ready and waiting."""
+    tokens, stage = Tokens.new(), Stage(trial, folder, placement)
+    partitions = trial.partitions or max(1, len(placement.sut))
+    count = min(trial.drivers, partitions)
+    queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(count))
+    outputs = f"grpc+unix://{launcher.runtime}/outputs.sock"
+    for number, endpoint in enumerate(queues):
+        order = DriveOrder(
+            driver=number,
+            endpoint=endpoint,
+            folder=folder,
+            workload=trial.workload,
+            params=trial.params,
+            seed=trial.seed,
+            profiles=dict.fromkeys(streams_of(trial.workload), trial.profile),
+            horizon_ns=_horizon(trial, tail),
+            partitions=partitions,
+            mine=tuple(range(number, partitions, count)),
+            bound_events=trial.queue_bound // count,
+            bound_bytes=_memory_bound() // count,
+        )
+        stage.drivers.append(launcher.start(driver_child(order, tokens, placement.driver), folder))
+        stage.lines.append(DriverLine(endpoint, tokens))
+    collect = CollectOrder(endpoint=outputs, folder=folder, firing="window_end")
+    stage.collector = launcher.start(collector_child(collect, tokens, placement.driver), folder)
+    stage.output = CollectorLine(outputs, tokens)
+    try:
+        yield stage, Endpoints(queues, outputs, partitions, folder, placement.sut, tokens.sut)
+    finally:
+        for line in (*stage.lines, stage.output):
+            line.close()
+
+
+def _start(stage: Stage, monitor: Monitor | None) -> None:
+    """One start moment for all."""
+    clock = Clock()
+    stage.start_ns = clock.monotonic_ns() + _LEAD
+    stage.wall_ns = (clock.wall_ns() + _LEAD) // MILLI * MILLI
+    for line in (*stage.lines, *([stage.output] if stage.output else [])):
+        line.start(stage.start_ns, stage.wall_ns)
+    if monitor is not None:
+        monitor.start(stage.start_ns)
+
+
+def _load(
+    stage: Stage, system: Deployment, watch: Watcher, partial: Keeper, *, listener: Listener
+) -> tuple[Ending, str, int]:
+    """The load, until it is decided or broken off; how it ended and how many seconds count."""
+    seen = 0
+    progress = _Progress(stage.trial.stall)
+    while True:
+        time.sleep(_GLANCE)
+        broken = _broken(stage, system, progress)
+        ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
+        if ready > seen:
+            seconds = assemble(stage.folder, len(stage.drivers), stage.placement.sut, ready)
+            stretch = seconds.between(seen, ready)
+            partial.append(stretch)
+            listener.progressed(stage.trial, stretch)
+            seen = ready
+            if not broken and watch.wants(seen) and watch.look(seconds):
+                whole = seen * SECOND >= (stage.trial.warmup or 0) + stage.trial.duration
+                return ("completed" if whole else "decided"), "", seen
+        if broken:
+            return (*broken, seen)
+
+
+def _closed_seconds(stage: Stage) -> int:
+    try:
+        return min(len(read_rows(stage.folder / f"driver-{n}-seconds")) for n in range(len(stage.drivers)))
+    except FileNotFoundError:
+        return 0
+
+
+@dataclass(slots=True)
+class _Progress:
+    """When the system under test last acknowledged something."""
+
+    patience: int
+    acknowledged: int = -1
+    since: int = 0
+
+    def stalled(self, acknowledged: int, lag: int, now: int) -> bool:
+        if acknowledged != self.acknowledged or not lag:
+            self.acknowledged, self.since = acknowledged, now
+        return now - self.since > self.patience
+
+
+def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Ending, str] | None:
+    """Why the trial cannot go on, if it cannot."""
+    for process in (*stage.drivers, stage.collector):
+        if process is not None and not process.alive():
+            return "driver-failed", f"{process.name} ended by itself: {' / '.join(process.tail(3))}"
+    if not system.alive():
+        codes = [p.exit_code() for p in system.processes()]
+        return "crashed", f"its process ended with {', '.join(map(str, codes))}"
+    status, now = stage.status(), Clock().monotonic_ns()
+    if status["full"]:
+        return "queue-full", f"{format_count(status['lag'])} events"
+    if status["drops"]:
+        return "dropped", "a stream was cancelled before its end and not read again"
+    if progress.stalled(status["acknowledged"], status["lag"], now):
+        return "stalled", f"no acknowledgement for {format_duration(progress.patience)} while events waited"
+    return None
+
+
+def _settle(stage: Stage, system: Deployment, tail: int) -> int:
+    """Send the tail and let the system finish it, unless it is far behind. Events acknowledged in the end."""
+    status = stage.status()
+    if status["lag"] > _LONG_LAG * stage.trial.load:
+        for line in stage.lines:
+            line.stop()
+        return _acknowledged(stage)
+    at = Clock().monotonic_ns() - stage.start_ns + tail
+    for line in stage.lines:
+        line.end(at)
+
+    def settled() -> bool:
+        now = stage.status()
+        return bool(now["done"] and now["lag"] == 0) or not system.alive()
+
+    _await(settled, tail + _DRAIN)
+    return _acknowledged(stage)
+
+
+def _acknowledged(stage: Stage) -> int:
+    return stage.status()["acknowledged"] if all(d.alive() for d in stage.drivers) else 0
+
+
+def _committed(stage: Stage) -> int:
+    return int(stage.output.status()["committed"]) if stage.output else 0
+
+
+def _await(ready: Callable[[], bool], patience: int) -> None:
+    """Wait until it is so, at most so many nanoseconds."""
+    ends = time.monotonic() + patience / SECOND
+    while not ready() and time.monotonic() < ends:
+        time.sleep(_GLANCE / 2)
+
+
+def _finish(stage: Stage, monitor: Monitor | None) -> None:
+    """Everything that was committed is counted and written; the journals are closed."""
+    if stage.output is not None and stage.collector is not None and stage.collector.alive():
+        stage.output.finish()
+        stage.output.quit()
+        stage.collector.wait(10)
+    for driver, line in zip(stage.drivers, stage.lines, strict=True):
+        if driver.alive():
+            line.quit()
+            driver.wait(10)
+    if monitor is not None:
+        monitor.stop()
+
+
+def _disturbances(folder: Path) -> tuple[str, ...]:
+    """What else went wrong on the driver's side."""
+    try:
+        behind = read_rows(folder / "collector-health")["behind"].to_numpy()
+    except FileNotFoundError:
+        return ("the collector wrote nothing down",)
+    late = int((behind > _MOST_BEHIND).sum())
+    if late <= 2:
+        return ()
+    return (f"the collector was behind in {late} seconds; give the driver more cores or make fewer outputs",)
+
+
+def _tail(trial: Trial, engine: RealEngine) -> int:
+    """One window, the watermark and two triggers: then every judged window closes."""
+    window = int(trial.params.get("window", 0)) + int(trial.params.get("watermark", 0))
+    return window + 2 * engine.trigger(trial.options) + SECOND
+
+
+def _horizon(trial: Trial, tail: int) -> int:
+    warmup = trial.warmup if trial.warmup is not None else trial.warmup_limit
+    return max(trial.limit, trial.duration) + warmup + tail + 60 * SECOND
+
+
+def _memory_bound() -> int:
+    """Bytes that may wait in the queues: a quarter of what the machine has."""
+    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
+    return pages * size // 4

@@ -1,0 +1,47 @@
+"""Where the roles of a trial run: the driver and the system under test never share a core if that can be."""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Cores of the driver (collector and controller with it) and of the system under test. Empty: unpinned."""
+
+    driver: tuple[int, ...] = ()
+    sut: tuple[int, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """For the report."""
+        if not self.sut:
+            return "nothing is pinned: the driver and the system under test share all cores"
+        return f"the driver on core {_list(self.driver)}, the system under test on core {_list(self.sut)}"
+
+
+class NotEnoughCores(ValueError):
+    """More cores were asked for than this machine can give beside the driver."""
+
+
+def usable_cores() -> tuple[int, ...]:
+    """The cores that this process may use; none where the system cannot pin."""
+    return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
+
+
+def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Placement:
+    """The SUT gets the last cores, as many as its options say (default one), the driver the others."""
+    have = usable_cores() if cores is None else cores
+    wanted = int(options.get("cores", 1))
+    if len(have) < 2:
+        return Placement()
+    if wanted >= len(have):
+        raise NotEnoughCores(
+            f"the system under test asks for {wanted} cores, but this machine has {len(have)} and the driver "
+            f"needs one; set engine.cores to {len(have) - 1} or less"
+        )
+    return Placement(have[:-wanted], have[-wanted:])
+
+
+def _list(cores: tuple[int, ...]) -> str:
+    return ", ".join(map(str, cores))
