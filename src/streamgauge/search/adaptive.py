@@ -25,6 +25,8 @@ DOUBT = 2.0
 """Standard errors of the estimate from which on a verdict on its wrong side is doubted."""
 CLEAR = 0.3
 """How far, in precisions, an end must lie from the estimate to be worth a full-length trial."""
+MISLED = 2.0
+"""How far, in precisions, two full-length trials beyond the estimate refute it: something else is the limit."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
@@ -36,7 +38,7 @@ def next_step(line: Line, known: Known) -> Step | None:
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()
-    if pooled is None:
+    if pooled is None or _refuted(line, known, pooled.boundary):
         return None
     value = None if near else _nearer(line, known, pooled.boundary)
     if value is not None:
@@ -57,6 +59,16 @@ def _doubtful(known: Known, pooled: Estimate) -> float | None:
         if (len(end.full) == 1 and beyond) or (len(end.full) == 2 and disagree):
             return end.value
     return None
+
+
+def _refuted(line: Line, known: Known, boundary: float) -> bool:
+    """Whether full-length trials put the boundary elsewhere, as a latency objective does that breaks before the lag."""
+    for point in known.points:
+        beyond = (point.value / boundary - 1) * (1 if point.state else -1)
+        agree = len(point.full) > 1 and {t.verdict.holds for t in point.full} == {point.state}
+        if point.state is not None and agree and beyond > MISLED * line.precision:
+            return True
+    return False
 
 
 def _nearer(line: Line, known: Known, boundary: float) -> float | None:

@@ -1,0 +1,116 @@
+"""When a trend is decided: the rule of short trials, and the stricter one of full-length ones."""
+
+import math
+
+import pytest
+from judge_samples import interval
+
+from streamgauge.judge import rule
+from streamgauge.judge.rule import Evidence
+from streamgauge.model.measurement import Interval
+
+LOAD = 100_000.0
+ALLOWED = 1000.0
+
+
+def seen(
+    mean: float, error: float, seconds: float = 60.0, corridor: float = math.inf, level: float = math.inf
+) -> Evidence:
+    """Lag that grows by ``mean`` where 1 % of 100k/s is allowed."""
+    return Evidence(interval(mean, error), ALLOWED, LOAD, seconds, corridor, level)
+
+
+def test_a_short_trial_says_nothing_before_its_first_seconds() -> None:
+    steep = [rule.lean_short(seen(50_000, 10, s)) for s in (5, rule.BROKEN_SECONDS - 1, rule.BROKEN_SECONDS)]
+    assert steep == ["unclear", "unclear", "broken"]
+    falling = [rule.lean_short(seen(-50_000, 10, s)) for s in (10, rule.HOLDS_SECONDS - 1, rule.HOLDS_SECONDS)]
+    assert falling == ["unclear", "unclear", "holds"]
+
+
+def test_a_short_trial_does_not_believe_that_its_own_noise_is_smaller_than_assumed() -> None:
+    # 2 % over the threshold: clear if the noise were as small as it looks, but ten seconds cannot know that
+    assert rule.lean_short(seen(3000, 1, seconds=10)) == "unclear"
+    assert rule.lean_short(seen(3000, 1, seconds=90)) == "broken"
+
+
+def test_noise_that_is_larger_than_assumed_is_believed() -> None:
+    assert rule.lean_short(seen(6000, 100, seconds=60)) == "broken"
+    assert rule.lean_short(seen(6000, 4000, seconds=60)) == "unclear"
+
+
+def test_a_queue_that_stays_in_a_narrow_corridor_holds() -> None:
+    narrow = 0.9 * rule.flat_corridor(30) * LOAD
+    assert rule.lean_short(seen(0, 1500, 30, corridor=narrow)) == "holds"
+    assert rule.lean_short(seen(0, 1500, 30, corridor=1.2 * narrow)) == "unclear"
+
+
+def test_a_narrow_corridor_says_nothing_about_a_queue_that_grows() -> None:
+    assert rule.lean_short(seen(1001, 1500, 30, corridor=0.0)) == "unclear"
+
+
+def test_the_longer_a_trial_is_the_wider_a_corridor_may_be() -> None:
+    widths = [rule.flat_corridor(s) for s in range(10, 300)]
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("lean", [rule.lean_short, rule.lean_full])
+def test_without_a_trend_nothing_is_said_unless_the_queue_ran_away(lean: rule.Lean) -> None:
+    assert lean(Evidence(None, ALLOWED, LOAD, 60.0, 0.0)) == "unclear"
+    assert lean(Evidence(None, ALLOWED, LOAD, 60.0, 0.0, runaway=True)) == "broken"
+
+
+def test_lag_runs_away_when_it_grows_by_a_quarter_of_the_load_over_some_seconds() -> None:
+    assert rule.is_runaway(0.25, 10)
+    assert not rule.is_runaway(0.24, 100)
+    assert not rule.is_runaway(5.0, 9)
+
+
+def test_a_full_length_trial_is_clear_once_the_interval_is_clear_of_the_threshold() -> None:
+    assert [rule.lean_full(seen(mean, 100)) for mean in (0, 700, 900, 1100, 1300, 2000)] == [
+        *("holds", "unclear", "unclear", "unclear", "unclear", "broken")
+    ]
+
+
+def test_a_full_length_trial_with_much_noise_says_nothing() -> None:
+    assert rule.lean_full(seen(-500, 2000)) == "unclear"
+    assert rule.lean_full(seen(2500, 2000)) == "unclear"
+
+
+def test_no_trial_sees_less_than_its_resolution() -> None:
+    finest = rule.RESOLUTION * LOAD
+    assert rule.lean_full(seen(ALLOWED + 0.9 * finest, 1e-6)) == "unclear"
+    assert rule.lean_full(seen(ALLOWED + 1.1 * finest, 1e-6)) == "broken"
+    assert rule.lean_full(seen(ALLOWED - 0.9 * finest, 1e-6)) == "unclear"
+    assert rule.lean_full(seen(ALLOWED - 1.1 * finest, 1e-6)) == "holds"
+
+
+def test_few_degrees_of_freedom_ask_for_more() -> None:
+    few = Interval(1700, 700, 2700, 300, 6, 0.5, 2.0)
+    many = Interval(1700, 700, 2700, 300, 60, 0.0, 59.0)
+    assert rule.lean_full(Evidence(few, ALLOWED, LOAD, 60.0, math.inf)) == "unclear"
+    assert rule.lean_full(Evidence(many, ALLOWED, LOAD, 60.0, math.inf)) == "broken"
+
+
+def test_lag_whose_level_is_steady_holds_although_its_increments_are_noisy() -> None:
+    assert rule.lean_full(seen(0, 2000)) == "unclear"
+    assert rule.lean_full(seen(0, 2000, level=rule.level_error(spread=5000, span=100))) == "holds"
+    assert rule.lean_full(seen(0, 2000, level=rule.level_error(spread=50_000, span=100))) == "unclear"
+    assert rule.lean_full(seen(1600, 2000, level=0.0)) == "unclear"
+
+
+def test_the_error_of_a_level_falls_with_the_length_of_the_trial() -> None:
+    assert rule.level_error(100, 60) == pytest.approx(2 * rule.level_error(100, 120))
+    assert rule.level_error(100, 0) == math.inf
+
+
+def test_a_short_trial_that_reached_its_full_length_may_prove_itself_like_a_full_one() -> None:
+    slight = seen(2000, 50, seconds=60)
+    assert rule.lean_short(slight) == "unclear"
+    assert rule.lean_of(True, 60.0)(slight) == "broken"
+    assert rule.lean_of(True, 90.0)(slight) == "unclear"
+
+
+def test_a_full_length_trial_is_never_judged_by_the_rule_of_short_ones() -> None:
+    flat = seen(0, 1500, 60, corridor=0.0)
+    assert rule.lean_short(flat) == "holds"
+    assert rule.lean_of(False, 60.0)(flat) == "unclear"

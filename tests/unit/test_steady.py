@@ -1,0 +1,74 @@
+"""The end of warm-up: a curve is cut off, noise alone is not."""
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from streamgauge.stats.steady import cut, is_steady
+
+Floats = npt.NDArray[np.float64]
+
+HALF = 60 + 5
+"""The middle of the series below, and a block more."""
+
+
+def noise(length: int, seed: int, scale: float = 0.05, memory: float = 0.5) -> Floats:
+    shock = np.random.default_rng(seed).standard_normal(length) * scale
+    for i in range(1, length):
+        shock[i] = memory * shock[i - 1] + np.sqrt(1 - memory**2) * shock[i]
+    return shock
+
+
+def warming(length: int, until: int, seed: int, scale: float = 0.05) -> Floats:
+    """Growth of lag while a capacity comes up from 30 % to its full value."""
+    to_go = np.maximum(1 - np.arange(length) / until, 0.0)
+    return 0.7 * to_go**2 + noise(length, seed, scale)
+
+
+@pytest.mark.parametrize("until", [10, 20, 30])
+def test_a_warm_up_curve_is_cut_where_it_has_come_close_to_its_end(until: int) -> None:
+    found = [cut(warming(120, until, seed)) for seed in range(200)]
+    assert min(found) >= until * 0.4
+    assert np.mean([c <= until + 15 for c in found]) > 0.75
+    assert max(found) <= HALF
+
+
+def test_what_is_left_after_the_cut_has_the_mean_of_the_steady_part() -> None:
+    kept = [(s := warming(120, 20, seed))[cut(s) :].mean() for seed in range(100)]
+    whole = [warming(120, 20, seed).mean() for seed in range(100)]
+    assert abs(np.mean(kept)) < 0.01 < np.mean(whole)
+
+
+def test_a_steady_series_is_left_alone_in_most_cases() -> None:
+    cuts = [cut(noise(120, seed)) for seed in range(400)]
+    assert np.mean([c == 0 for c in cuts]) > 0.7
+    assert max(cuts) <= HALF
+
+
+def test_no_cut_goes_further_than_a_block_past_the_middle() -> None:
+    late = np.concatenate([np.ones(90), np.zeros(30)])
+    assert cut(late) <= HALF
+
+
+def test_a_series_of_equal_values_and_one_too_short_to_tell_are_not_cut() -> None:
+    assert cut(np.full(100, 3.0)) == 0
+    assert cut(np.concatenate([[100.0], np.zeros(18)])) == 0
+
+
+def test_a_series_inside_its_warm_up_is_not_steady() -> None:
+    inside = [is_steady(warming(20, 20, seed)) for seed in range(200)]
+    assert np.mean(inside) < 0.02
+
+
+def test_noise_around_one_level_is_steady() -> None:
+    assert np.mean([is_steady(noise(60, seed)) for seed in range(300)]) > 0.95
+    assert is_steady(np.full(20, 3.0))
+
+
+def test_a_step_is_not_steady() -> None:
+    assert not is_steady(np.concatenate([noise(30, 1), noise(30, 2) + 1.0]))
+
+
+def test_too_few_samples_are_not_steady() -> None:
+    assert not is_steady(np.zeros(5))
+    assert is_steady(np.zeros(6))

@@ -1,0 +1,306 @@
+"""DESIGN's table "Which verdict, which exit code": a row each, with the sentence that carries its number."""
+
+from dataclasses import replace
+
+import pytest
+from judge_samples import CHECKED, LAG, LOAD, latencies, objective, recording, seconds, trial, walk
+
+from streamgauge.judge import decide, measure
+from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.model.objective import Metric, Objective
+from streamgauge.model.seconds import Account, Kind, Latencies
+from streamgauge.model.trial import Ending, Recording
+from streamgauge.model.units import SECOND
+
+LOST = objective("lost", "==", 0)
+
+
+def judge(happened: Recording, *objectives: Objective) -> Verdict:
+    return decide(happened, measure(happened), objectives or (LAG, LOST))
+
+
+def rows(nanos: int, length: int = 60) -> Latencies:
+    """Ten rows of one latency in every second."""
+    return latencies([(s, nanos, 10) for s in range(length)])
+
+
+def spread(length: int = 60, kind: Kind = "event-time") -> dict[Kind, Latencies]:
+    """A latency of 1 … 100 × 10 ms in turn, ten rows each."""
+    return {kind: latencies([(s, (k + 1) * 10_000_000, 10) for s in range(length) for k in range(100)])}
+
+
+def test_a_queue_that_does_not_grow_is_sustained() -> None:
+    verdict = judge(recording(walk(0.0)))
+    assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.SUSTAINED, True, False)
+    assert verdict.reasons[0].startswith("the queue grows by ")
+    assert verdict.reasons[0].endswith("allowed is 1.00%: within the objective")
+
+
+def test_a_queue_that_grows_more_than_allowed_is_overloaded_and_says_where_the_boundary_is() -> None:
+    verdict = judge(recording(walk(0.2, noise=0.0)))
+    assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.OVERLOADED, False, False)
+    (why,) = verdict.reasons
+    assert why.startswith("the queue grows by 20k/s (20.00% of the load")
+    assert verdict.estimate is not None
+    assert verdict.estimate.boundary == pytest.approx(0.8 * LOAD / 0.99, rel=0.01)
+
+
+def test_an_interval_that_straddles_the_threshold_is_undecided() -> None:
+    verdict = judge(recording(walk(0.012, noise=0.05)))
+    assert (verdict.kind, verdict.holds) == (VerdictKind.UNDECIDED, None)
+    assert "60 s of this noise do not tell on which side it is" in verdict.reasons[0]
+
+
+def test_too_few_acknowledgements_are_undecided() -> None:
+    verdict = judge(recording([5.0, 5.0, 5.0]))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert verdict.reasons == ("too few acknowledgements in 3 s for a trend; lengthen trial.duration",)
+
+
+def test_too_few_outputs_for_a_latency_trend_are_undecided() -> None:
+    verdict = judge(recording(), objective("latency-trend", "<=", 0.01))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert "too few outputs in 60 s" in verdict.reasons[0]
+
+
+def test_a_queue_at_its_bound_is_overloaded_also_when_nothing_else_is_clear() -> None:
+    verdict = judge(recording([5.0, 5.0, 5.0], ending="queue-full", detail="more than 1M events waited"))
+    assert verdict.kind is VerdictKind.OVERLOADED
+    assert verdict.reasons == ("the queue reached its bound (more than 1M events waited) at 100k/s; lower the load",)
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [("crashed", "crashed"), ("stalled", "stalled"), ("dropped", "dropped its connection to the queue")],
+)
+def test_a_system_that_breaks_down_at_a_load_has_failed_there_and_shows_its_log(ending: Ending, said: str) -> None:
+    log = tuple(f"line {i}" for i in range(9))
+    verdict = judge(recording(ending=ending, detail="exit code 137", log_tail=log))
+    assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.FAILED, False, False)
+    assert verdict.reasons[0] == f"the system under test {said} at 100k/s: exit code 137"
+    assert verdict.reasons[1:] == tuple(f"its log: line {i}" for i in range(4, 9))
+
+
+@pytest.mark.parametrize(
+    ("account", "said"),
+    [
+        (replace(CHECKED, lost=7, observed=9993), "7 of 10k outputs were lost"),
+        (replace(CHECKED, wrong=12), "12 of 10k outputs were wrong"),
+        (replace(CHECKED, duplicate=3, observed=10_003), "3 of 10k outputs were doubled"),
+    ],
+)
+def test_lost_wrong_and_doubled_outputs_fail_and_stop_the_run_also_where_no_objective_names_them(
+    account: Account, said: str
+) -> None:
+    verdict = judge(recording(account=account), LAG)
+    assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+    assert verdict.reasons[0].startswith(said)
+
+
+@pytest.mark.parametrize("metric", ["lost", "duplicate", "wrong", "late"])
+def test_an_objective_that_names_a_fault_decides_how_much_of_it_is_allowed(metric: Metric) -> None:
+    account = Account(10_000, 10_000, checked=True)
+    faulty = {"lost": replace(account, lost=50), "duplicate": replace(account, duplicate=50)}
+    faulty |= {"wrong": replace(account, wrong=50), "late": replace(account, late=50)}
+    happened = recording(account=faulty[metric])
+    for limit in (objective(metric, "<=", 0.01, relative=True), objective(metric, "<=", 50)):
+        assert judge(happened, LAG, limit).kind is VerdictKind.SUSTAINED
+    for limit in (
+        objective(metric, "<=", 0.001, relative=True),
+        objective(metric, "==", 0),
+        objective(metric, "<", 50),
+    ):
+        verdict = judge(happened, LAG, limit)
+        assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+        assert verdict.reasons[0].startswith("50 outputs ")
+
+
+def test_no_output_at_all_fails_and_stops_the_run() -> None:
+    verdict = judge(recording(account=Account(expected=400, checked=True)))
+    assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+    assert verdict.reasons == ("not one of 400 expected outputs came although input was consumed at 100k/s",)
+
+
+def test_outputs_that_nobody_checked_do_not_count_as_missing() -> None:
+    assert judge(recording(account=Account(expected=400)), LAG).kind is VerdictKind.SUSTAINED
+
+
+FAULTS = {
+    "generator short": (recording(published=0.99 * LOAD), "published 99.00% of the planned events (at least 99.5%)"),
+    "schedule lag": (recording(schedule_lag=80e6), "was 80ms behind its schedule (p99, at most 50ms)"),
+    "clock step": (recording(clock_step=2 * SECOND), "the wall clock stepped by 2s"),
+    "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock stepped by 2s"),
+    "run delay": (recording(run_delay=0.2 * SECOND), "waited for a CPU 20% of the time (at most 10%)"),
+    "foreign CPU": (recording(foreign=80_000), "others used 8% of the system under test's cores (at most 5%)"),
+    "driver failed": (recording(ending="driver-failed", detail="no memory"), "the driver failed: no memory"),
+    "disturbance": (recording(disturbances=("the broker died after 3 s",)), "the broker died after 3 s"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_the_driver_or_the_machine_did_wrong_makes_the_trial_invalid(fault: str) -> None:
+    happened, said = FAULTS[fault]
+    verdict = judge(happened)
+    assert (verdict.kind, verdict.holds, verdict.estimate) == (VerdictKind.INVALID, None, None)
+    (why,) = verdict.reasons
+    assert said in why
+
+
+def test_what_lies_within_the_bounds_does_not_make_a_trial_invalid() -> None:
+    near = recording(
+        published=0.9951 * LOAD, schedule_lag=49e6, clock_step=9e6, run_delay=0.09 * SECOND, foreign=49_000
+    )
+    assert judge(near).kind is VerdictKind.SUSTAINED
+
+
+@pytest.mark.parametrize("ending", ["crashed", "stalled", "dropped", "queue-full"])
+def test_invalid_wins_over_everything(ending: Ending) -> None:
+    awful = Account(expected=100, lost=100, checked=True)
+    happened = recording(walk(0.5), ending=ending, account=awful, clock_step=SECOND, foreign=500_000)
+    verdict = judge(happened)
+    assert (verdict.kind, verdict.stops_run) == (VerdictKind.INVALID, False)
+    assert len(verdict.reasons) == 2
+
+
+def test_wrong_output_wins_over_an_overload() -> None:
+    assert judge(recording(walk(0.5), account=replace(CHECKED, wrong=1))).kind is VerdictKind.FAILED
+
+
+def test_one_broken_objective_is_enough_and_only_it_is_named() -> None:
+    verdict = judge(recording(walk(0.0), kinds={"event-time": rows(3 * SECOND)}, firings=10), LAG, p("p99", 2.0))
+    assert verdict.kind is VerdictKind.OVERLOADED
+    (why,) = verdict.reasons
+    assert why == "event-time p99 is 3s, the objective is < 2s"
+    assert [c.state for c in verdict.checks] == ["holds", "broken"]
+
+
+def test_a_broken_objective_decides_also_when_another_is_unclear() -> None:
+    happened = recording(walk(0.012, noise=0.05), kinds={"event-time": rows(3 * SECOND)}, firings=10)
+    assert judge(happened, LAG, p("p99", 2.0)).kind is VerdictKind.OVERLOADED
+
+
+def test_an_unclear_objective_is_never_called_sustained() -> None:
+    happened = recording(walk(0.012, noise=0.05), kinds={"event-time": rows(SECOND)}, firings=10)
+    assert judge(happened, LAG, p("p99", 2.0)).kind is VerdictKind.UNDECIDED
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_a_lag_trend_is_allowed_as_a_share_of_the_load_or_in_events_per_second(relative: bool) -> None:
+    strict = objective("lag-trend", "<=", 0.03 if relative else 3000, relative=relative)
+    mild = objective("lag-trend", "<=", 0.07 if relative else 7000, relative=relative)
+    happened = recording(walk(0.05))
+    assert judge(happened, strict).kind is VerdictKind.OVERLOADED
+    assert judge(happened, mild).kind is VerdictKind.SUSTAINED
+    estimate = judge(happened, strict).estimate
+    assert estimate is not None
+    assert estimate.boundary == pytest.approx(95_000 / 0.97 if relative else 98_000, rel=0.005)
+
+
+def test_a_latency_trend_is_seconds_gained_per_second() -> None:
+    grows = latencies([(s, 10**9 + s * 20_000_000 + (s % 3) * 1_000_000, 10) for s in range(60)])
+    happened = recording(kinds={"event-time": grows}, firings=1)
+    verdict = judge(happened, objective("latency-trend", "<=", 0.01))
+    assert verdict.kind is VerdictKind.OVERLOADED
+    assert verdict.reasons[0].startswith("event-time latency grows by 20")
+    assert judge(happened, objective("latency-trend", "<=", 0.03)).kind is VerdictKind.SUSTAINED
+
+
+@pytest.mark.parametrize(("allowed", "kind"), [(0.05, VerdictKind.SUSTAINED), (0.02, VerdictKind.OVERLOADED)])
+def test_an_output_error_is_how_far_the_number_of_outputs_is_off(allowed: float, kind: VerdictKind) -> None:
+    happened = recording(account=Account(expected=1000, observed=970, checked=True))
+    verdict = judge(happened, objective("output-error", "<=", allowed))
+    assert verdict.kind is kind
+    assert verdict.reasons == ("970 outputs instead of 1000 (3% off)",)
+
+
+def test_an_output_error_of_nothing_expected_is_undecided() -> None:
+    verdict = judge(recording(account=Account(checked=True)), objective("output-error", "<=", 0.1))
+    assert verdict.kind is VerdictKind.UNDECIDED
+
+
+def test_lag_growth_is_the_lag_at_the_end_less_that_at_the_beginning() -> None:
+    happened = recording(walk(0.01, noise=0.0))
+    for relative, base in ((True, 1.0), (False, LOAD)):
+        assert judge(happened, objective("lag-growth", "<=", 0.6 * base, relative=relative)).holds is True
+        assert judge(happened, objective("lag-growth", "<=", 0.5 * base, relative=relative)).holds is False
+    assert "59k events" in judge(happened, objective("lag-growth", "<=", 0)).reasons[0]
+
+
+def test_the_queue_is_the_longest_one_of_the_judged_seconds() -> None:
+    happened = recording([*([9e5] * 10), *([2e5] * 50)], of=trial(warmup=10))
+    for relative, base in ((True, 1.0), (False, LOAD)):
+        assert judge(happened, objective("queue", "<=", 2 * base, relative=relative)).holds is True
+        assert judge(happened, objective("queue", "<", 2 * base, relative=relative)).holds is False
+    assert "up to 200k events waited" in judge(happened, objective("queue", "<", 1)).reasons[0]
+
+
+def test_drops_are_counted_over_the_whole_trial() -> None:
+    verdict = judge(recording(drops=1), objective("drops", "==", 0))
+    assert verdict.kind is VerdictKind.OVERLOADED
+    assert "dropped 60 ×" in verdict.reasons[0]
+    assert judge(recording(drops=0), objective("drops", "==", 0)).kind is VerdictKind.SUSTAINED
+
+
+def p(statistic: str, limit: float, metric: Metric = "event-time") -> Objective:
+    return replace(objective(metric, "<", limit * SECOND), statistic=statistic)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", ["event-time", "processing-time"])
+@pytest.mark.parametrize(
+    ("statistic", "value"),
+    [
+        *(("avg", 0.505), ("min", 0.01), ("max", 1.0), ("p5", 0.05), ("p50", 0.5)),
+        *(("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 1.0)),
+    ],
+)
+def test_every_statistic_of_a_latency_is_compared_with_its_limit(kind: Kind, statistic: str, value: float) -> None:
+    happened = recording(kinds=spread(kind=kind), firings=100)
+    assert judge(happened, p(statistic, value * 1.01, kind)).kind is VerdictKind.SUSTAINED
+    broken = judge(happened, p(statistic, value * 0.99, kind))
+    assert broken.kind is VerdictKind.OVERLOADED
+    assert broken.reasons[0].startswith(f"{kind} {statistic} is ")
+
+
+@pytest.mark.parametrize(("statistic", "length"), [("p99", 99), ("p99.9", 999)])
+def test_a_p99_of_too_few_firings_is_judged_as_the_maximum_and_called_so(statistic: str, length: int) -> None:
+    table = latencies([(s, 10 * SECOND if s == 50 else SECOND, 1) for s in range(length)])
+    happened = recording(walk(0.0, length), kinds={"event-time": table}, firings=1)
+    verdict = judge(happened, p(statistic, 2.0))
+    assert verdict.kind is VerdictKind.OVERLOADED
+    assert f"event-time max (too few firings, {length}, for a {statistic}) is 10" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(("statistic", "length"), [("p99", 100), ("p99.9", 1000)])
+def test_with_enough_firings_a_p99_is_one(statistic: str, length: int) -> None:
+    table = latencies([(s, 10 * SECOND if s == 50 else SECOND, 1) for s in range(length)])
+    happened = recording(walk(0.0, length), kinds={"event-time": table}, firings=1)
+    assert judge(happened, p(statistic, 2.0)).kind is VerdictKind.SUSTAINED
+
+
+def test_a_percentile_that_the_firings_do_not_carry_is_undecided() -> None:
+    happened = recording(walk(0.0, 19), kinds={"event-time": rows(SECOND, 19)}, firings=1)
+    verdict = judge(happened, p("p95", 2.0))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert verdict.reasons == ("19 firings do not carry a p95; lengthen trial.duration",)
+
+
+def test_outputs_without_latencies_are_undecided_and_the_sentence_says_what_to_put_out() -> None:
+    verdict = judge(recording(), p("p99", 2.0))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert "let the pipeline put out max_due" in verdict.reasons[0]
+
+
+def test_a_trial_that_ends_early_is_judged_by_the_rule_of_short_trials() -> None:
+    lag = walk(0.0, 30, noise=0.002)
+    probe = Recording(trial(purpose="probe"), seconds(lag))
+    assert judge(probe, LAG).kind is VerdictKind.SUSTAINED
+    steep = Recording(trial(purpose="probe"), seconds(walk(0.5, 12)))
+    assert judge(steep, LAG).kind is VerdictKind.OVERLOADED
+
+
+def test_every_reason_carries_a_number() -> None:
+    happened = [recording(walk(g)) for g in (0.0, 0.012, 0.3)] + [f for f, _ in FAULTS.values()]
+    for verdict in map(judge, happened):
+        assert verdict.reasons
+        for reason in verdict.reasons:
+            assert any(c.isdigit() for c in reason) or "no memory" in reason
