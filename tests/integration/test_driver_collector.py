@@ -70,7 +70,7 @@ def test_exactly_the_committed_attempts_are_kept_with_their_arrival(collector: C
     assert (emitted <= after).all()
     seconds = read_rows(collector.folder / "collector-seconds").to_pydict()
     assert (sum(seconds["outputs"]), sum(seconds["firings"]), set(seconds["second"])) == (4, 2, {0})
-    rows = read_rows(collector.folder / "latencies").to_pylist()
+    rows = read_rows(collector.folder / "collector-latencies").to_pylist()
     for kind, stamp in ((0, "max_due"), (1, "max_ingested")):
         got = sorted(b for r in rows if r["kind"] == kind for b in [r["bucket"]] * r["count"])
         latency = emitted - kept[stamp].cast(pa.int64()).to_numpy()
@@ -81,7 +81,7 @@ def test_one_put_can_commit_itself_and_negative_latencies_are_counted_apart(coll
     collector.put(0, 0, outputs([1, 2], collector.wall_ns // 1000 + 3_600_000_000), commit=True)
     assert collector.line.finish()["committed"] == 2
     assert sum(read_rows(collector.folder / "collector-seconds")["negative"].to_pylist()) == 2
-    assert read_rows(collector.folder / "latencies").num_rows == 0
+    assert read_rows(collector.folder / "collector-latencies").num_rows == 0
 
 
 PUT_AND_DIE = """

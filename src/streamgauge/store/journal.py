@@ -50,15 +50,19 @@ class Journal:
 
 def read_rows(path: Path) -> pa.Table:
     """The rows so far, or all of them. What a crash tore off at the end is left out."""
-    if path.with_suffix(WHOLE).exists():
+    try:
+        growing = path.with_suffix(GROWING).open("rb")
+    except FileNotFoundError:  # closed, perhaps this very moment: the Parquet is there before the stream goes
         return pq.read_table(path.with_suffix(WHOLE))
-    with path.with_suffix(GROWING).open("rb") as file:
-        reader = ipc.open_stream(file)
+    with growing as file:
         batches: list[pa.RecordBatch] = []
-        with contextlib.suppress(pa.ArrowInvalid, OSError):  # the last batch may not be whole yet
+        schema = pa.schema([])
+        with contextlib.suppress(pa.ArrowInvalid, OSError):  # the end may not be whole yet
+            reader = ipc.open_stream(file)
+            schema = reader.schema
             for batch in reader:
                 batches.append(batch)
-        return pa.Table.from_batches(batches, reader.schema)
+        return pa.Table.from_batches(batches, schema)
 
 
 class Parts:
