@@ -96,6 +96,12 @@ def test_memory_makes_the_interval_wider() -> None:
     assert freedom < 100
 
 
+def test_memory_is_not_underestimated_in_short_series() -> None:
+    # without the correction of Marriott and Pope twenty samples would see a third
+    seen = [mean_error(s - s.mean())[1] for s in ar1(0.5, 2000, 20, 9)]
+    assert 0.42 < np.mean(seen) < 0.5
+
+
 def test_a_saw_tooth_is_not_believed_to_be_better_than_a_quarter() -> None:
     _, memory, _ = mean_error(np.tile([1.0, -1.0], 50))
     assert memory == -0.25
