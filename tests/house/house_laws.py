@@ -51,6 +51,8 @@ SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Phi
 CATCH_ALL_BY_NAME = {"streamgauge.cli.main", "streamgauge.engines.registry"}
 RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
 """They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
+SYSTEMS_UNDER_TEST_BY_NAME = {f"streamgauge.engines.reference.{part}" for part in ("work", "release", "truth")}
+"""The reference engine's process stands for a foreign system: it has a clock, threads and a log of its own."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -127,7 +129,7 @@ def only_the_command_line_talks(module: Module) -> list[str]:
 
 def only_run_owns_clock_and_processes(module: Module) -> list[str]:
     """``run`` alone has the clock, threads and processes; others are handed what they need."""
-    if module.room == "run":
+    if module.room == "run" or module.name in SYSTEMS_UNDER_TEST_BY_NAME:
         return []
     breaches = []
     for line, name in imports(module):
@@ -144,7 +146,7 @@ def only_run_owns_clock_and_processes(module: Module) -> list[str]:
 
 def only_the_store_writes(module: Module) -> list[str]:
     """``store`` alone writes into the results folder; ``cli`` may write where the user says, as ``init`` does."""
-    if module.room in ("store", "cli") or module.name in RUNTIME_FOLDER_BY_NAME:
+    if module.room in ("store", "cli") or module.name in RUNTIME_FOLDER_BY_NAME | SYSTEMS_UNDER_TEST_BY_NAME:
         return []
     breaches = []
     for node, name in calls(module):

@@ -112,4 +112,5 @@ def test_import_linter_is_told_the_same_floors() -> None:
 
 def test_every_exception_by_name_is_a_file_that_exists() -> None:
     named = laws.IMPURE_BY_NAME | laws.CATCH_ALL_BY_NAME | laws.RUNTIME_FOLDER_BY_NAME
+    named |= laws.SYSTEMS_UNDER_TEST_BY_NAME
     assert named - {module.name for module in modules()} == set()

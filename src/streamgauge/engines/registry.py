@@ -8,7 +8,10 @@ from importlib.metadata import EntryPoint, entry_points
 from streamgauge.engines.base import Engine
 
 GROUP = "streamgauge.engines"
-BUILT_IN = (EntryPoint("simulated", "streamgauge.engines.simulated:simulated", GROUP),)
+BUILT_IN = (
+    EntryPoint("simulated", "streamgauge.engines.simulated:simulated", GROUP),
+    EntryPoint("reference", "streamgauge.engines.reference:reference", GROUP),
+)
 """The same lines as in pyproject.toml: they hold in a source tree too, where no metadata was written."""
 
 

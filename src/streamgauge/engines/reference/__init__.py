@@ -1,0 +1,5 @@
+"""The reference engine: a real process on the real queue whose capacity, delays and faults are known."""
+
+from streamgauge.engines.reference.deploy import reference
+
+__all__ = ["reference"]

@@ -1,0 +1,125 @@
+"""The reference engine as the rest sees it: it describes itself, and its process."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from streamgauge import __version__
+from streamgauge.engines.base import Deployment, Endpoints, Options
+from streamgauge.engines.reference.options import ReferenceOptions, WorkOrder
+from streamgauge.model.trial import Trial
+from streamgauge.model.units import format_count
+from streamgauge.transport.child import Child, LineReady, Running, Starts
+
+POLL = 3_000_000
+"""Nanoseconds between two looks into the queue, where there are no micro-batches."""
+MOST_KEYS = 1_000_000
+_MICRO = 1_000
+
+
+class ReferenceEngine:
+    """The engine: options, and one process for all instances, whose capacities add up."""
+
+    name = "reference"
+    summary = "a real process with known capacity, delays and faults: it shows whether the measurement is true"
+    options: type[Options] = ReferenceOptions
+    workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
+
+    def check(self, options: dict[str, Any]) -> Sequence[str]:
+        """Settings that contradict each other."""
+        o = ReferenceOptions.model_construct(**options)
+        problems = []
+        if o.stall_after and not o.stall:
+            problems.append("stall_after needs stall, the length of the stall")
+        if o.delay_spread and not o.delay:
+            problems.append("delay_spread needs delay: nothing spreads around 0s")
+        if o.silent and (o.lose or o.duplicate or o.alter):
+            problems.append("a silent engine has no outputs to lose, duplicate or alter: leave those out")
+        return problems
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Version and settings, for the manifest."""
+        return {"engine": self.name, "version": __version__, "virtual": False, "options": options}
+
+    def trigger(self, options: dict[str, Any]) -> int:
+        """Nanoseconds between two batches at most while it keeps up, the wait of its outputs with them."""
+        o = ReferenceOptions.model_construct(**options)
+        return int(max(o.batch_interval, POLL)) + int(o.delay)
+
+    @contextmanager
+    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
+        """Start the process; it is ready once it has reached the queue."""
+        o = ReferenceOptions.model_construct(**trial.options)
+        child = Child(
+            name="reference engine",
+            argv=(sys.executable, "-m", "streamgauge.engines.reference.work"),
+            cores=endpoints.cores[: o.cores],
+            ready=LineReady(),
+            secret=work_order(trial, endpoints).model_dump_json(),
+        )
+        running = starts.start(child, endpoints.folder)
+        try:
+            yield ReferenceDeployment(running, self.describe(trial.options) | {"cores": list(child.cores)})
+        finally:
+            running.stop()
+
+
+class ReferenceDeployment:
+    """The process while it runs."""
+
+    def __init__(self, running: Running, said: dict[str, Any]) -> None:
+        self._running, self._said = running, said
+
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._running.alive()
+
+    def processes(self) -> tuple[Running, ...]:
+        """Its one process."""
+        return (self._running,)
+
+    def probe(self) -> dict[str, Any]:
+        """Nothing: what it knows of itself is in its log, and read when the trial is over."""
+        return {}
+
+    def describe(self) -> dict[str, Any]:
+        """Version and effective settings, for the manifest."""
+        return self._said
+
+
+def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
+    """What the process is told of a trial."""
+    o, params = ReferenceOptions.model_construct(**trial.options), trial.params
+    keys = 1 if params["distribution"] == "single" else params["gem_packs"]
+    if keys > MOST_KEYS:
+        most = format_count(MOST_KEYS)
+        raise ValueError(f"the reference engine sums at most {most} gem packs, not {format_count(keys)}: take fewer")
+    return WorkOrder(
+        queues=endpoints.queues,
+        outputs=endpoints.outputs,
+        token=endpoints.token,
+        folder=endpoints.folder,
+        query=trial.workload,
+        window_us=params["window"] // _MICRO,
+        slide_us=params["slide"] // _MICRO,
+        watermark_us=-(-params["watermark"] // _MICRO),
+        keys=keys,
+        seed=trial.seed,
+        firings=max(1, trial.duration // max(params["slide"], o.batch_interval)),
+        capacity=o.capacity * trial.instances,
+        delay_ns=o.delay,
+        delay_spread=o.delay_spread,
+        batch_interval_ns=o.batch_interval,
+        stall_after_ns=o.stall_after,
+        stall_ns=o.stall,
+        crash_after_ns=o.crash_after,
+        drop_after_ns=o.drop_after,
+        lose=o.lose,
+        duplicate=o.duplicate,
+        alter=o.alter,
+        silent=o.silent,
+    )
+
+
+reference = ReferenceEngine()

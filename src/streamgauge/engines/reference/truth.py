@@ -1,0 +1,103 @@
+"""The log of the reference engine: when it took and released what. That log is the truth that others are held to."""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from pyarrow import ipc
+
+from streamgauge.model.units import SECOND
+
+Ints = npt.NDArray[np.int64]
+
+BATCHES = "reference-batches.arrows"
+"""A row per batch: taken, due for release and released (monotonic ns), whether the engine was busy without a pause
+since the batch before, cut (µs since 1970), events, and all events until then."""
+OUTPUTS = "reference-outputs.arrows"
+"""A row per output that was sent; ``released_ns`` is monotonic, ``released_us`` the same moment since 1970."""
+
+
+def _whole_numbers(*names: str) -> pa.Schema:
+    return pa.schema([(name, pa.int64()) for name in names])
+
+
+BATCH = _whole_numbers("took_ns", "finish_ns", "released_ns", "saturated", "cut_us", "events", "total")
+OUTPUT = _whole_numbers("firing", "window_start", "gem_pack_id", "max_due_us", "released_ns", "released_us")
+
+
+class Log:
+    """A growing table of whole numbers; what is appended is readable from then on."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._file = path.open("wb", buffering=0)
+        self._writer = ipc.new_stream(self._file, schema)
+
+    def append(self, columns: Mapping[str, npt.ArrayLike]) -> None:
+        """Add rows."""
+        arrays = [pa.array(columns[name], pa.int64()) for name in self._schema.names]
+        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+
+    def close(self) -> None:
+        """No more rows."""
+        self._writer.close()
+        self._file.close()
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Truth:
+    """What the reference engine did, in columns of BATCH and OUTPUT."""
+
+    batches: dict[str, Ints]
+    outputs: dict[str, Ints]
+
+    def capacity(self) -> float | None:
+        """Events per second over the longest stretch in which it was busy without a pause; None: there was none."""
+        saturated = np.concatenate([[0], self.batches["saturated"], [0]])
+        edges = np.flatnonzero(np.diff(saturated))
+        if not len(edges):
+            return None
+        begins, ends = edges[::2], edges[1::2]
+        longest = int(np.argmax(ends - begins))
+        # the batch before the stretch is where its time begins
+        low, high = max(0, int(begins[longest]) - 1), int(ends[longest])
+        released, events = self.batches["released_ns"][low:high], self.batches["events"][low + 1 : high]
+        return float(events.sum() * SECOND / (released[-1] - released[0])) if len(events) else None
+
+    def latencies(self, start_ns: int | None = None, wall_ns: int = 0) -> Ints:
+        """Event-time latency of every output in microseconds: released − maximum due.
+
+        With the moment at which the load began, on both clocks, as the driver has it, the release is put on the
+        driver's clock exactly; without it the engine's own wall clock counts.
+        """
+        released = self.outputs["released_us"]
+        if start_ns is not None:
+            released = (wall_ns + self.outputs["released_ns"] - start_ns) // 1_000
+        return released - self.outputs["max_due_us"]
+
+    def firings(self, start_ns: int | None = None, wall_ns: int = 0) -> Ints:
+        """The latency of every firing: that of its latest event."""
+        if not len(self.outputs["firing"]):
+            return np.zeros(0, np.int64)
+        first = np.flatnonzero(np.diff(self.outputs["firing"], prepend=-1))
+        least: Ints = np.minimum.reduceat(self.latencies(start_ns, wall_ns), first)
+        return least
+
+
+def truth(folder: Path) -> Truth:
+    """Read the log, as far as it is there: a crash may have torn off its end."""
+    return Truth(_columns(folder / BATCHES), _columns(folder / OUTPUTS))
+
+
+def _columns(path: Path) -> dict[str, Ints]:
+    batches: list[pa.RecordBatch] = []
+    with path.open("rb") as file:
+        reader = ipc.open_stream(file)
+        with contextlib.suppress(pa.ArrowInvalid, OSError):  # the last rows may not be whole
+            batches.extend(reader)
+        table = pa.Table.from_batches(batches, reader.schema)
+    return {name: table.column(name).to_numpy() for name in table.schema.names}

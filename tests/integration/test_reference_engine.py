@@ -1,0 +1,255 @@
+"""The reference engine on real drivers and a real collector: its answers, its capacity, its delays, its faults."""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pytest
+
+from streamgauge.engines.base import Deployment, Endpoints
+from streamgauge.engines.reference import reference
+from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.engines.reference.truth import Truth, truth
+from streamgauge.judge.account import closed_until, compare
+from streamgauge.model.profile import constant
+from streamgauge.model.seconds import Account
+from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.clock import Clock
+from streamgauge.run.launch import Launcher
+from streamgauge.run.orders import (
+    CollectOrder,
+    CollectorLine,
+    DriveOrder,
+    DriverLine,
+    Tokens,
+    collector_child,
+    driver_child,
+)
+from streamgauge.store.journal import read_parts, read_rows
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+MILLI = 1_000_000
+PARAMS = WindowedAggregationParams(window="500ms", slide="250ms").model_dump()
+TRIAL = Trial(
+    number=1,
+    ask=Ask("rate", 200_000.0, "measure"),
+    workload="windowed-aggregation",
+    params=PARAMS,
+    engine="reference",
+    options={},
+    instances=1,
+    profile=constant(200_000.0),
+    duration=2 * SECOND,
+    limit=20 * SECOND,
+    warmup=0,
+    warmup_limit=0,
+    queue_bound=0,
+    seed=11,
+)
+Table = dict[str, npt.NDArray[np.int64]]
+
+
+@dataclass
+class Stage:
+    """Two drivers at most, a collector and the reference engine."""
+
+    trial: Trial
+    folder: Path
+    drivers: list[DriverLine]
+    collector: CollectorLine
+    engine: Deployment
+    start_ns: int = 0
+    wall_ns: int = 0
+
+    def start(self, length: int | None = None) -> None:
+        """Begin the load in step."""
+        clock = Clock()
+        now = clock.monotonic_ns()
+        self.start_ns, self.wall_ns = now + 100 * MILLI, clock.wall_ns() + 100 * MILLI
+        self.collector.start(self.start_ns, self.wall_ns)
+        for line in self.drivers:
+            if length is not None:
+                line.end(length)
+            line.start(self.start_ns, self.wall_ns)
+
+    def status(self, name: str) -> int:
+        """One count over all drivers."""
+        return sum(int(line.status()[name]) for line in self.drivers)
+
+    def wait(self, what: str, holds: Callable[[], bool], seconds: float = 15.0) -> None:
+        ends = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < ends, (what, *self.engine.processes()[0].tail())
+            time.sleep(0.02)
+
+    def play(self, length: int) -> None:
+        """Load of this length, until all of it is done and its outputs are there."""
+        self.start(length)
+        self.wait("the load's end", lambda: all(line.status()["phase"] == "done" for line in self.drivers))
+        self.wait("acknowledgements", lambda: self.status("lag") == 0)
+        settled = -1
+        while settled != (settled := int(self.collector.status()["committed"])):
+            time.sleep(0.3 + self.trial.options.get("delay", 0) / SECOND)
+        self.collector.finish()
+
+    def observed(self) -> Table:
+        """What came out, as whole numbers."""
+        table = read_parts(self.folder / "outputs" / "windowed-aggregation")
+        assert table is not None
+        return {name: table[name].cast(pa.int64()).to_numpy() for name in table.schema.names}
+
+    def account(self) -> Account:
+        """What came out, against the reference answer."""
+        plan, events = self.trial.profile.plan(60 * SECOND), self.status("acknowledged")
+        assert windowed_aggregation.reference is not None
+        answer = windowed_aggregation.reference(PARAMS, plan, self.trial.seed, self.wall_ns).until(events)
+        closed = closed_until(plan, self.wall_ns, events, 0)
+        return compare(answer, self.observed(), window=PARAMS["window"] // 1000, closed=closed).account
+
+    def truth(self) -> Truth:
+        return truth(self.folder)
+
+
+Play = Callable[..., Stage]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Play]:
+    with ExitStack() as stack:
+        short = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sg")))
+        launcher = stack.enter_context(Launcher(short))
+
+        def build(rate: float = 200_000.0, partitions: int = 1, drivers: int = 1, **options: Any) -> Stage:  # noqa: ANN401
+            tokens, outputs = Tokens.new(), f"grpc+unix://{launcher.runtime}/outputs.sock"
+            checked = ReferenceOptions(**options).model_dump()
+            assert reference.check(checked) == []
+            trial = replace(TRIAL, profile=constant(rate), options=checked)
+            queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(drivers))
+            for number, endpoint in enumerate(queues):
+                order = DriveOrder(
+                    driver=number,
+                    endpoint=endpoint,
+                    folder=tmp_path,
+                    workload=trial.workload,
+                    params=PARAMS,
+                    seed=trial.seed,
+                    profiles={"purchases": trial.profile},
+                    horizon_ns=60 * SECOND,
+                    partitions=partitions,
+                    mine=tuple(range(number, partitions, drivers)),
+                    retry_ns=SECOND // 2,
+                )
+                launcher.start(driver_child(order, tokens), tmp_path)
+            collect = CollectOrder(endpoint=outputs, folder=tmp_path, firing="window_end")
+            launcher.start(collector_child(collect, tokens), tmp_path)
+            endpoints = Endpoints(queues, outputs, partitions, tmp_path, (), tokens.sut)
+            system = stack.enter_context(reference.deploy(trial, endpoints, launcher))
+            lines = [DriverLine(endpoint, tokens) for endpoint in queues]
+            return Stage(trial, tmp_path, lines, CollectorLine(outputs, tokens), system)
+
+        yield build
+
+
+@pytest.mark.parametrize(("partitions", "drivers"), [(1, 1), (3, 2)])
+def test_its_answer_is_the_reference_answer(stage: Play, partitions: int, drivers: int) -> None:
+    trial = stage(partitions=partitions, drivers=drivers)
+    trial.play(3 * SECOND)
+    account = trial.account()
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0)
+    assert account.observed >= 100 * 10, "every gem pack in ten windows at least"
+    assert trial.truth().batches["events"].sum() == 600_000
+    ingested = trial.observed()["max_ingested"] - trial.observed()["max_due"]
+    assert ingested.min() >= -1_000, "events are read after they were due, as far as both clocks agree"
+
+
+@pytest.mark.parametrize("interval", ["0s", "200ms"])
+def test_an_overloaded_engine_acknowledges_at_exactly_its_capacity(stage: Play, interval: str) -> None:
+    trial = stage(rate=450_000.0, partitions=2, capacity="300k/s", batch_interval=interval)
+    trial.start()
+    time.sleep(5.0)
+    for line in trial.drivers:
+        line.quit()
+    acks = read_rows(trial.folder / "acks-0")
+    at, total = acks["time"].to_numpy(), acks["acknowledged"].to_numpy()
+    inside = np.flatnonzero(at > SECOND)
+    low, high = int(inside[0]), int(inside[-1])
+    rate = (total[high] - total[low]) * SECOND / (at[high] - at[low])
+    assert rate == pytest.approx(300_000, rel=0.02)
+    assert trial.truth().capacity() == pytest.approx(300_000, rel=0.02)
+
+
+def test_an_engine_that_keeps_up_acknowledges_what_is_published(stage: Play) -> None:
+    trial = stage(rate=200_000.0, capacity="220k/s")
+    trial.start()
+    time.sleep(3.0)
+    assert trial.status("lag") < 200_000 * 0.25, "a quarter of a second of load: a loaded machine may delay a turn"
+
+
+def test_the_collector_sees_a_delay_as_long_as_it_is(stage: Play) -> None:
+    trial = stage(delay="50ms")
+    trial.play(4 * SECOND)
+    observed, said = trial.observed(), trial.truth()
+    seen = np.sort(observed["emitted_us"] - observed["max_due"])
+    true = np.sort(said.latencies(trial.start_ns, trial.wall_ns))
+    assert len(seen) == len(true)
+    assert abs(np.median(seen) - np.median(true)) < 1_000
+    assert 50_000 <= np.median(said.firings(trial.start_ns, trial.wall_ns)) < 70_000
+    assert abs(np.median(said.firings()) - np.median(said.firings(trial.start_ns, trial.wall_ns))) < 1_000
+
+
+@pytest.mark.parametrize("fault", ["lose", "duplicate", "alter"])
+def test_one_spoilt_output_is_exactly_one(stage: Play, fault: str) -> None:
+    trial = stage(rate=50_000.0, **{fault: 1})
+    trial.play(2_500 * MILLI)
+    account = trial.account()
+    found = {"lose": account.lost, "duplicate": account.duplicate, "alter": account.wrong}
+    assert found == {kind: int(kind == fault) for kind in found}
+
+
+def test_a_silent_engine_consumes_and_puts_out_nothing(stage: Play) -> None:
+    trial = stage(silent=True)
+    trial.play(SECOND)
+    assert trial.status("acknowledged") == 200_000
+    assert int(trial.collector.status()["committed"]) == 0
+
+
+def test_a_stalled_engine_reads_nothing_for_as_long_as_ordered(stage: Play) -> None:
+    trial = stage(stall_after="500ms", stall="1s")
+    trial.play(2 * SECOND)
+    gaps = np.diff(trial.truth().batches["released_ns"])
+    assert SECOND < gaps.max() < 1_500 * MILLI
+    assert trial.account().lost == 0
+
+
+def test_a_crash_is_in_its_log_and_what_it_did_before_is_readable(stage: Play) -> None:
+    trial = stage(crash_after="800ms")
+    trial.start()
+    trial.wait("the crash", lambda: not trial.engine.alive())
+    (process,) = trial.engine.processes()
+    assert process.exit_code() == 1
+    assert "crashed, as ordered, after 800ms" in process.tail()[-1]
+    assert len(trial.truth().batches["events"]) > 10
+
+
+def test_a_dropped_partition_is_noticed_by_the_driver(stage: Play) -> None:
+    trial = stage(rate=500_000.0, partitions=2, drop_after="500ms")
+    trial.start()
+    trial.wait("the drop", lambda: trial.status("drops") == 1)
+
+
+def test_sigterm_leaves_a_whole_log(stage: Play) -> None:
+    trial = stage(delay="10s")
+    trial.start()
+    time.sleep(1.0)
+    trial.engine.processes()[0].stop()
+    assert trial.engine.processes()[0].exit_code() == 0
+    assert len(trial.truth().batches["events"]) > 10
+    assert len(trial.truth().outputs["firing"]) == 0, "outputs whose time has not come are not sent"
