@@ -1,11 +1,12 @@
 """What ``run`` and ``resume`` share: going through an experiment, and saying what came out."""
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from streamgauge.cli.live import follow
 from streamgauge.cli.runs import judged
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
+from streamgauge.engines.base import Engine, RealEngine
 from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Experiment
 from streamgauge.report.document import run_document
@@ -15,6 +16,7 @@ from streamgauge.run.answer import Explored, answer
 from streamgauge.run.clock import Limits
 from streamgauge.run.exits import ExitCode
 from streamgauge.run.explore import explore
+from streamgauge.run.place import NotEnoughCores, place
 from streamgauge.store import Run
 
 INTERRUPTED = "it was interrupted"
@@ -29,8 +31,19 @@ def check_engines(experiment: Experiment) -> None:
     ]
     present = [c for c in experiment.engines if c.name in known]
     problems += [f"{c.label}: {p}" for c in present for p in known[c.name].check(c.options)]
+    problems += [f"{c.label}: {p}" for c in present for p in _unplaceable(known[c.name], c.options)]
     if problems:
         raise Trouble("\n".join(problems), problems=[{"message": p} for p in problems])
+
+
+def _unplaceable(engine: Engine, options: dict[str, Any]) -> list[str]:
+    """An engine with processes of its own needs cores beside the driver's."""
+    if isinstance(engine, RealEngine):
+        try:
+            place(options)
+        except NotEnoughCores as error:
+            return [str(error)]
+    return []
 
 
 def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn:

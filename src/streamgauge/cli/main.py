@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from streamgauge import __version__
-from streamgauge.cli import clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
+from streamgauge.cli import calibrate, clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
 from streamgauge.cli import list as list_
 from streamgauge.cli.interrupt import interruptible
 from streamgauge.cli.trouble import Trouble
@@ -30,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, plan, resume, list_, show, init, schema, doctor, clean, engines, workloads):
+for command in (run, plan, calibrate, resume, list_, show, init, schema, doctor, clean, engines, workloads):
     app.command(command.__name__.rsplit(".", 1)[-1])(command.command)
 
 _USAGE_ERRORS = typer.BadParameter.__mro__[2]

@@ -2,8 +2,10 @@
 
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+from streamgauge.cli.calibrate import runtime_folder
 from streamgauge.cli.load import load_limits, load_text, parse_experiment
 from streamgauge.cli.options import RUNS, Budget, ExperimentArgument, Json, Out, Pace, Set
 from streamgauge.cli.talk import Talk
@@ -26,11 +28,14 @@ def command(
 
     from streamgauge.cli.going import check_engines, go
     from streamgauge.cli.runs import open_store
+    from streamgauge.run.ceiling import with_ceiling
     from streamgauge.run.clock import now
     from streamgauge.run.environment import capture
 
     check_engines(question)
     store = open_store(out)
+    limits = replace(limits, runtime=runtime_folder())
+    question = with_ceiling(question, store.root, secrets.token_hex(3), talk.say, limits.runtime)
     run = store.create(question, text, capture(Path.cwd()), now(), secrets.token_hex(2), sys.argv)
     talk.say(f"run {run.id}")
     go(question, run, limits, talk)

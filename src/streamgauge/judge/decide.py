@@ -31,7 +31,7 @@ def decide(recording: Recording, measured: Measurement, objectives: Sequence[Obj
     if stop is not None:
         return stop
     estimate = boundary(objectives, measured)
-    broken = tuple(c.sentence for c in checks if c.state == "broken")
+    broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(measured)
     ending = recording.outcome
     if ending.ending == "queue-full":
         why = f"the queue reached its bound ({ending.detail}) at {format_rate(measured.load)}; lower the load"
@@ -42,6 +42,14 @@ def decide(recording: Recording, measured: Measurement, objectives: Sequence[Obj
     if unclear:
         return Verdict(VerdictKind.UNDECIDED, unclear, checks, estimate)
     return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
+
+
+def _ran_away(measured: Measurement) -> tuple[str, ...]:
+    """Lag that runs away is an overload, whichever objective is asked for."""
+    if not measured.runaway:
+        return ()
+    grown = format_count(measured.lag_end - measured.lag_start)
+    return (f"the queue ran away: {grown} more events waited after {format_duration(measured.lag_seconds * SECOND)}",)
 
 
 def driver_faults(recording: Recording, m: Measurement) -> list[str]:

@@ -99,3 +99,5 @@ class Experiment:
     trial: TrialPlan = TrialPlan()
     seed: int = 1
     description: str = ""
+    ceiling: float | None = None
+    """The highest load that the driver can be believed at on this machine; set when a run begins."""

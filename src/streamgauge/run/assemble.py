@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
+from streamgauge.run.place import Placement
 from streamgauge.run.tell import KIND_NUMBER
 from streamgauge.store.journal import read_rows
 
@@ -19,7 +20,7 @@ _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "q
 _LARGEST = ("schedule_lag", "clock_step")
 
 
-def assemble(folder: Path, drivers: int, sut_cores: tuple[int, ...], stop: int | None = None) -> Seconds:
+def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None = None) -> Seconds:
     """The seconds of a trial that every driver has closed, at most the first ``stop``."""
     parts = [_rows(folder / f"driver-{n}-seconds") for n in range(drivers)]
     length = min(len(p.get("second", ())) for p in parts)
@@ -28,7 +29,7 @@ def assemble(folder: Path, drivers: int, sut_cores: tuple[int, ...], stop: int |
     collected = _rows(folder / "collector-seconds")
     for name in ("outputs", "firings", "negative"):
         columns[name] = _by_second(collected, name, length)
-    columns |= _watched(folder, length, sut_cores)
+    columns |= _watched(folder, length, placement)
     return Seconds(0, columns, _latencies(_rows(folder / "collector-latencies"), length))
 
 
@@ -66,25 +67,42 @@ def _by_second(rows: Rows, name: str, length: int) -> Ints:
     return np.bincount(rows["second"][inside], rows[name][inside], length).astype(np.int64)
 
 
-def _watched(folder: Path, length: int, sut_cores: tuple[int, ...]) -> dict[str, Ints]:
+def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
     """What the monitor saw, row by row in the second in which its look ended."""
-    columns = {name: np.zeros(length, np.int64) for name in ("sut_cpu", "driver_cpu", "run_delay", "foreign")}
-    roles = _rows(folder / "monitor-roles")
-    for wanted, name, source in (
-        (SUT, "sut_cpu", "cpu_us"),
-        (DRIVER, "driver_cpu", "cpu_us"),
-        (DRIVER, "run_delay", "run_delay_ns"),
-    ):
-        if roles:
-            chosen = np.flatnonzero(roles["role"] == wanted)
-            _put(columns[name], roles["time"][chosen], roles[source][chosen])
-    cores = _rows(folder / "monitor-cores")
-    if cores and sut_cores:
-        chosen = np.flatnonzero(np.isin(cores["core"], sut_cores))
-        strange = cores["foreign_us"][chosen] + cores["steal_us"][chosen]
-        share = strange * 1_000_000 // np.maximum(cores["span_us"][chosen], 1) // len(sut_cores)
-        _put(columns["foreign"], cores["time"][chosen], share)
-    return columns
+    roles, cores = _rows(folder / "monitor-roles"), _rows(folder / "monitor-cores")
+    sut_cpu, driver_cpu, waited = (
+        _of_role(roles, role, source, length)
+        for role, source in ((SUT, "cpu_us"), (DRIVER, "cpu_us"), (DRIVER, "run_delay_ns"))
+    )
+    foreign, span, _ = _of_cores(cores, placement.sut, length)
+    strange, _, busy = _of_cores(cores, placement.driver, length)
+    return {
+        "sut_cpu": sut_cpu,
+        "driver_cpu": driver_cpu,
+        # the driver's threads also wait for each other; strangers answer for their share of its cores
+        "run_delay": waited * strange // np.maximum(busy, 1),
+        "foreign": foreign * 1_000_000 // np.maximum(span, 1),
+    }
+
+
+def _of_role(rows: Rows, role: str, name: str, length: int) -> Ints:
+    column = np.zeros(length, np.int64)
+    if rows:
+        chosen = np.flatnonzero(rows["role"] == role)
+        _put(column, rows["time"][chosen], rows[name][chosen])
+    return column
+
+
+def _of_cores(rows: Rows, cores: tuple[int, ...], length: int) -> tuple[Ints, Ints, Ints]:
+    """Microseconds on these cores: used by strangers or stolen, gone by, and busy or stolen."""
+    columns = tuple(np.zeros(length, np.int64) for _ in range(3))
+    if rows and cores:
+        chosen = np.flatnonzero(np.isin(rows["core"], cores))
+        stolen = rows["steal_us"][chosen]
+        values = (rows["foreign_us"][chosen] + stolen, rows["span_us"][chosen], rows["busy_us"][chosen] + stolen)
+        for column, value in zip(columns, values, strict=True):
+            _put(column, rows["time"][chosen], value)
+    return columns[0], columns[1], columns[2]
 
 
 def _put(column: Ints, time: Ints, values: Ints) -> None:

@@ -1,7 +1,9 @@
 """After a trial: what came out, against the reference answer."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,37 +20,51 @@ Ints = npt.NDArray[np.int64]
 MICRO = 1000
 
 
-def expected_rows(workload: Workload, trial: Trial, plan: Plan, origin: int, acknowledged: int) -> int:
-    """How many rows must be out once so many events are acknowledged."""
-    answer = _answer(workload, trial, plan, origin, acknowledged)
-    closed = closed_until(plan, origin, acknowledged, int(trial.params.get("watermark", 0)))
-    return int(np.count_nonzero(answer["window_start"] + trial.params["window"] // MICRO <= closed)) if answer else 0
+@dataclass(frozen=True)
+class OutputCheck:
+    """The reference answer of one trial, once it is known how many events were acknowledged."""
 
+    workload: Workload
+    trial: Trial
+    plan: Plan
+    origin: int
+    acknowledged: int
 
-def check_outputs(
-    workload: Workload, trial: Trial, plan: Plan, *, origin: int, acknowledged: int, folder: Path
-) -> Account:
-    """Count what is lost, double, wrong or late. Without a reference answer nothing is checked, and that is said."""
-    observed = _observed(folder)
-    answer = _answer(workload, trial, plan, origin, acknowledged)
-    if answer is None:
-        return Account(observed=len(next(iter(observed.values()), ())))
-    if not observed:
-        observed = {name: np.zeros(0, np.int64) for name in answer}
-    watermark = int(trial.params.get("watermark", 0))
-    return account(
-        answer,
-        observed,
-        window=trial.params["window"] // MICRO,
-        closed=closed_until(plan, origin, acknowledged, watermark),
-        watermark=watermark // MICRO,
-    )
+    @cached_property
+    def _answer(self) -> Mapping[str, Ints] | None:
+        make = self.workload.reference
+        return (
+            make(self.trial.params, self.plan, self.trial.seed, self.origin).until(self.acknowledged) if make else None
+        )
 
+    @property
+    def _watermark(self) -> int:
+        return int(self.trial.params.get("watermark", 0))
 
-def _answer(workload: Workload, trial: Trial, plan: Plan, origin: int, acknowledged: int) -> Any:  # noqa: ANN401
-    if workload.reference is None:
-        return None
-    return workload.reference(trial.params, plan, trial.seed, origin).until(acknowledged)
+    @property
+    def _window(self) -> int:
+        """Microseconds."""
+        return int(self.trial.params["window"]) // MICRO
+
+    @property
+    def _closed(self) -> int:
+        return closed_until(self.plan, self.origin, self.acknowledged, self._watermark)
+
+    def closed_rows(self) -> int:
+        """How many rows must be out by now; 0 where there is no answer."""
+        if self._answer is None:
+            return 0
+        return int(np.count_nonzero(self._answer["window_start"] + self._window <= self._closed))
+
+    def account(self, folder: Path) -> Account:
+        """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said."""
+        observed = _observed(folder)
+        if self._answer is None:
+            return Account(observed=len(next(iter(observed.values()), ())))
+        if not observed:
+            observed = {name: np.zeros(0, np.int64) for name in self._answer}
+        watermark = self._watermark // MICRO
+        return account(self._answer, observed, window=self._window, closed=self._closed, watermark=watermark)
 
 
 def _observed(folder: Path) -> dict[str, Ints]:

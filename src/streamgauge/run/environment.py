@@ -47,6 +47,12 @@ def capture(cwd: Path = Path(), root: Path = Path("/")) -> Fact:
     }
 
 
+def machine_name(root: Path = Path("/")) -> str:
+    """What calibrations are kept by: the processor and how many of its cores we may use."""
+    cpu = _cpu(root)
+    return f"{cpu['model'] or cpu['architecture']}, {len(cpu['usable'] or ()) or cpu['logical']} cores"
+
+
 def _read(path: Path) -> str | None:
     """A small file of the kernel's; None where there is none, or none for us."""
     try:

@@ -18,7 +18,7 @@ from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_count, format_duration
 from streamgauge.run.assemble import DRIVER, SUT, assemble
-from streamgauge.run.check_outputs import check_outputs, expected_rows
+from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, LaunchError, Process
 from streamgauge.run.monitor import Monitor, available
@@ -81,7 +81,11 @@ def perform(
     """Run one trial to its end and return what happened in it."""
     folder, placement = partial.path, place(trial.options)
     tail = _tail(trial, engine)
-    with Launcher(runtime) as launcher, _staged(trial, folder, placement, launcher, tail) as (stage, endpoints):
+    with (
+        _pinned(placement.driver),
+        Launcher(runtime) as launcher,
+        _staged(trial, folder, placement, launcher, tail) as (stage, endpoints),
+    ):
         try:
             deployment = engine.deploy(trial, endpoints, launcher)
             with deployment as system:
@@ -114,19 +118,36 @@ def _conduct(
     plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
     alive = ending in ("completed", "decided")
     acknowledged = _settle(stage, system, tail) if alive else _acknowledged(stage)
+    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged)
     if alive and stage.output is not None:
-        wanted = expected_rows(workload, stage.trial, plan, stage.wall_ns, acknowledged)
+        wanted = check.closed_rows()
         _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
-    facts = {"placement": stage.placement.sentence, "wall_ns": stage.wall_ns, **system.describe(), **system.probe()}
+    facts = {
+        "placement": stage.placement.sentence,
+        "start_ns": stage.start_ns,
+        "wall_ns": stage.wall_ns,
+        **system.describe(),
+        **system.probe(),
+    }
     _finish(stage, monitor)
-    account = Account()
-    if ending != "driver-failed":
-        account = check_outputs(
-            workload, stage.trial, plan, origin=stage.wall_ns, acknowledged=acknowledged, folder=stage.folder
-        )
-    seconds = assemble(stage.folder, len(stage.drivers), stage.placement.sut, stop)
+    account = Account() if ending == "driver-failed" else check.account(stage.folder)
+    seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
     outcome = Outcome(ending, detail, log, account, _disturbances(stage.folder))
     return Recording(stage.trial, seconds, outcome, facts)
+
+
+@contextmanager
+def _pinned(cores: tuple[int, ...]) -> Iterator[None]:
+    """The controller itself stays off the cores of the system under test."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 @contextmanager
@@ -188,7 +209,7 @@ def _load(
         broken = _broken(stage, system, progress)
         ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
-            seconds = assemble(stage.folder, len(stage.drivers), stage.placement.sut, ready)
+            seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
             stretch = seconds.between(seen, ready)
             partial.append(stretch)
             listener.progressed(stage.trial, stretch)

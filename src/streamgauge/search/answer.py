@@ -112,6 +112,20 @@ def _measured(case: Case, value: float) -> Finding:
     return replace(made, line=f"{name}{line.dimension}={value:g}", trials=len(point.answers) if point else 0)
 
 
+def _all_of(case: Case) -> str:
+    """The sentence for a range that holds as a whole."""
+    line, ceiling = case.line, case.experiment.ceiling
+    if line.dimension == "load" and ceiling is not None and _asked_beyond(case, ceiling):
+        text = line.text(ceiling)
+        return f"holds at least {line.text(line.hard)}, limited by the driver, which is believed up to {text}"
+    return f"holds {_up_to(line)} {line.text(line.hard)}, the end of the range; {_move(case, hard=True)}"
+
+
+def _asked_beyond(case: Case, ceiling: float) -> bool:
+    span = case.experiment.span
+    return max(span.between or span.values or (0.0,)) > ceiling
+
+
 def _make(case: Case, status: Status, ends: Ends, sentence: str, said: tuple[str, ...]) -> Finding:
     line, (holds, fails) = case.line, ends
     return Finding(
@@ -153,7 +167,7 @@ def _extreme(case: Case, status: Status, holds: Point | None, fails: Point | Non
         apart = f"{line.gap(holds.value, fails.value) * 100:.1f}% apart"
         return f"holds {line.text(holds.value)} and fails at {line.text(fails.value)} ({apart})"
     if holds and status == "all-hold":
-        return f"holds {_up_to(line)} {line.text(line.hard)}, the end of the range; {_move(case, hard=True)}"
+        return _all_of(case)
     if fails and status == "none-holds":
         return f"fails at {line.text(line.easy)} already, the easy end of the range; {_move(case, hard=False)}"
     if holds:

@@ -28,6 +28,7 @@ def lines(experiment: Experiment) -> tuple[Line, ...]:
 
 def _line(experiment: Experiment, dimension: Dimension, span: Span, fixed: Fixed) -> Line:
     precision = max(experiment.search.precision, LEAST_PRECISION)
+    span = _below_ceiling(span, experiment.ceiling) if dimension is LOAD else span
     upwards = dimension.harder == "higher"
     values: tuple[float, ...] = ()
     if span.between is None or dimension.unit == "count" or experiment.search.strategy not in _SPANNING:
@@ -38,6 +39,16 @@ def _line(experiment: Experiment, dimension: Dimension, span: Span, fixed: Fixed
     easy, hard = (ends[0], ends[-1]) if upwards else (ends[-1], ends[0])
     ordered = values if upwards else values[::-1]
     return Line(dimension.name, dimension.unit, upwards, easy, hard, ordered, precision, fixed)
+
+
+def _below_ceiling(span: Span, ceiling: float | None) -> Span:
+    """Only loads that the driver can offer; past them it would be the driver that is measured."""
+    if ceiling is None:
+        return span
+    if span.between is not None:
+        low, high = sorted(span.between)
+        return Span(between=(min(low, ceiling), min(high, ceiling)))
+    return Span(values=tuple(v for v in span.values if v <= ceiling) or (min(span.values),))
 
 
 def _measured(experiment: Experiment) -> tuple[Line, ...]:

@@ -1,0 +1,49 @@
+"""A calibration for a person."""
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streamgauge.model.calibration import CLIP, Calibration
+from streamgauge.model.units import format_count, format_duration, format_rate
+
+
+def render_calibration(c: Calibration) -> RenderableType:
+    """Ceilings first, then what was known against what was measured."""
+    top = c.ceilings
+    lines = [
+        f"{c.machine}; {c.placement}",
+        f"generator and queue carry {format_rate(top.queue)}; "
+        f"searches go up to {CLIP:.0%} of it, {format_rate(top.most)}",
+        f"the collector takes {format_count(top.collector)} rows/s",
+        f"ticks at {format_rate(top.rate)} are late by {format_duration(top.lag_p50)} (median), "
+        f"{format_duration(top.lag_p99)} (p99), {format_duration(top.lag_max)} (max)",
+    ]
+    return Group(*(Text(line) for line in lines), Text(), _capacities(c), Text(), _latencies(c), *_reasons(c))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, justify="right")
+    return table
+
+
+def _capacities(c: Calibration) -> Table:
+    table = _table("true capacity", "measured", "error", "verdict")
+    for row in c.capacities:
+        table.add_row(format_rate(row.true), format_rate(row.measured), f"{row.error:+.2%}", row.verdict)
+    return table
+
+
+def _latencies(c: Calibration) -> Table:
+    table = _table("delay", "firings", "true p50", "measured", "true p99", "measured", "verdict")
+    for row in c.latencies:
+        times = (row.true_p50, row.measured_p50, row.true_p99, row.measured_p99)
+        table.add_row(format_duration(row.delay), str(row.firings), *(format_duration(t) for t in times), row.verdict)
+    return table
+
+
+def _reasons(c: Calibration) -> list[Text]:
+    said = c.invalid_reasons
+    return [Text(), *(Text(f"INVALID: {reason}") for reason in dict.fromkeys(said))] if said else []
