@@ -36,7 +36,7 @@ class Panes:
         begins, ends = due // self.slide * self.slide, (due - rest) // self.slide * self.slide + rest
         return max(begins, ends), min(begins, ends) + self.slide
 
-    def add(self, keys: Whole, prices: Whole, due: Ints, ingested: int) -> None:
+    def add(self, keys: Whole, prices: Whole, due: Whole, ingested: int) -> None:
         """Add events in the order of their due times, read at the moment ``ingested``."""
         low = 0
         while low < len(due):
@@ -56,7 +56,7 @@ class Panes:
     def _first_window(self, moment: int) -> int:
         return ((moment - self.window) // self.slide + 1) * self.slide
 
-    def _add_to(self, pane: _Pane, keys: Whole, prices: Whole, due: Ints, ingested: int) -> None:
+    def _add_to(self, pane: _Pane, keys: Whole, prices: Whole, due: Whole, ingested: int) -> None:
         places = keys.astype(np.intp)
         counts = np.bincount(places, minlength=self.keys)
         pane.counts += counts
