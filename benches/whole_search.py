@@ -36,9 +36,8 @@ def main() -> None:
         invalid = sum(t.verdict.kind == "INVALID" for t in run.trials())
         print(f"whole search, reference engine of {format_rate(CAPACITY)}, precision 2 %: {finding.sentence}")
         print(f"  the true boundary {format_rate(truth)} is {'inside' if held else 'NOT inside'} the bracket")
-        print(
-            f"  {run.trial_count()} trials, {invalid} of them INVALID and repeated, {explored.spent / 1e9:.0f} s of trials"
-        )
+        trials = f"{run.trial_count()} trials, {invalid} of them INVALID and repeated"
+        print(f"  {trials}, {explored.spent / 1e9:.0f} s of trial time")
 
 
 if __name__ == "__main__":
