@@ -31,6 +31,13 @@ SCHEMA = pa.schema(
 """Columns of an output."""
 
 
+def as_rows(fired: Fired) -> pa.RecordBatch:
+    """Outputs as they are sent. Views, not casts: the first cast loads all of Arrow's functions, in 100 ms."""
+    columns = [pa.array(fired["gem_pack_id"].astype("int32"))]
+    columns += [pa.array(fired[field.name]).view(field.type) for field in list(SCHEMA)[1:]]
+    return pa.record_batch(columns, schema=SCHEMA)
+
+
 class WallClock:
     """Microseconds since 1970 by the monotonic clock, set once: a step of the wall clock changes nothing."""
 
@@ -97,8 +104,7 @@ class Release:
         return None
 
     def _send(self, moment: int, firing: int, fired: Fired) -> None:
-        columns = [pa.array(fired[field.name], pa.int64()).cast(field.type) for field in SCHEMA]
-        rows, released = pa.record_batch(columns, schema=SCHEMA), 0
+        rows, released = as_rows(fired), 0
 
         def at_its_time() -> Iterator[pa.RecordBatch]:
             nonlocal released
