@@ -21,7 +21,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
 
     known = open_store(out).runs()
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("run", overflow="fold")
+    table.add_column("run", no_wrap=True, overflow="fold")
     table.add_column("trials", justify="right")
     table.add_column("found", ratio=1)
     for run in known:

@@ -4,7 +4,6 @@ Ceilings of generator, queue and collector and the schedule lag, in the placemen
 reference engine, whose capacity and delays are known, is measured as any engine would be.
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,13 +56,10 @@ class _Nowhere:
 def calibrate(root: Path, machine: str, token: str, say: Say, runtime: Path | None = None) -> Calibration:
     """Everything, one after the other; nothing of it stays but the result."""
     begun, placement = elapsed_ns(), place({})
-    folder = workspace(root, token)
-    try:
+    with workspace(root, token) as folder:
         found = ceilings(folder, placement, say, runtime)
         capacities = tuple(_capacity(folder, rate, say, runtime) for rate in CAPACITIES)
         latencies = tuple(_latency(folder, delay, say, runtime) for delay in DELAYS)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     spent = (elapsed_ns() - begun) / SECOND
     return Calibration(machine, placement.sentence, now().isoformat(), found, capacities, latencies, spent)
 

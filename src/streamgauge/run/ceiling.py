@@ -1,6 +1,5 @@
 """How far a search may go: the share of the driver's ceiling that it can be believed at, on this machine."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -39,10 +38,7 @@ def _ceiling(
     from streamgauge.run.calibrate import quick_ceiling  # noqa: PLC0415 (Arrow Flight only where a process is started)
 
     say("no calibration of this machine: a short check of the driver's ceiling (streamgauge calibrate does it well)")
-    folder = workspace(root, token)
-    try:
+    with workspace(root, token) as folder:
         found = CLIP * quick_ceiling(folder, placement, runtime)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
     say(f"the driver is believed up to {format_rate(found)}")
     return found

@@ -1,6 +1,10 @@
 """Calibrations in the results folder, one per machine and placement; the newest counts."""
 
+import fcntl
 import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from streamgauge.model.calibration import Calibration
@@ -8,6 +12,8 @@ from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
 
 FOLDER = "calibrations"
+_WORK = ".work-"
+_LOCK = "lock"
 
 
 def keep(root: Path, calibration: Calibration) -> Path:
@@ -24,11 +30,35 @@ def kept(root: Path, machine: str, placement: str) -> Calibration | None:
     return read_value(path, "calibration", Calibration) if path.exists() else None
 
 
-def workspace(root: Path, token: str) -> Path:
-    """A folder for the trials of a calibration; it goes when the calibration is done."""
-    path = root / FOLDER / f".work-{token}"
+@contextmanager
+def workspace(root: Path, token: str) -> Iterator[Path]:
+    """A folder for the trials of a calibration. It goes with the calibration; what a crash left goes before."""
+    for left in abandoned(root):
+        shutil.rmtree(left, ignore_errors=True)
+    path = root / FOLDER / f"{_WORK}{token}"
     path.mkdir(parents=True)
-    return path
+    with (path / _LOCK).open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        try:
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def abandoned(root: Path) -> list[Path]:
+    """Folders of calibrations that were killed: nobody holds their lock."""
+    return [folder for folder in sorted((root / FOLDER).glob(f"{_WORK}*")) if not _held(folder / _LOCK)]
+
+
+def _held(lock: Path) -> bool:
+    try:
+        with lock.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 def _path(root: Path, machine: str, placement: str) -> Path:
