@@ -28,6 +28,7 @@ from streamgauge.run.perform import perform
 from streamgauge.run.place import Placement, place
 from streamgauge.run.watching import Silence
 from streamgauge.store.calibrations import workspace
+from streamgauge.store.durable import make_folder
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 CAPACITIES = (50e3, 200e3, 500e3, 1e6, 2e6)
@@ -136,7 +137,7 @@ def _rank(values: npt.NDArray[np.float64], share: float) -> float:
 
 
 def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
-    where.mkdir(parents=True)
+    make_folder(where)
     watch = Watch(trial, ())
     keeper = _Nowhere(where)
     return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)

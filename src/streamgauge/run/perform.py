@@ -190,8 +190,9 @@ def _staged(
 def _start(stage: Stage, monitor: Monitor | None) -> None:
     """One start moment for all."""
     clock = Clock()
-    stage.start_ns = clock.monotonic_ns() + _LEAD
-    stage.wall_ns = (clock.wall_ns() + _LEAD) // MILLI * MILLI
+    monotonic, wall = clock.monotonic_ns() + _LEAD, clock.wall_ns() + _LEAD
+    # both clocks name the same moment, a whole millisecond of the wall clock
+    stage.start_ns, stage.wall_ns = monotonic - wall % MILLI, wall - wall % MILLI
     for line in (*stage.lines, *([stage.output] if stage.output else [])):
         line.start(stage.start_ns, stage.wall_ns)
     if monitor is not None:
