@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pyarrow import flight
+
 from streamgauge.engines.base import Deployment, Endpoints, RealEngine
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
@@ -43,8 +45,12 @@ _LEAD = 300 * MILLI
 _GLANCE = 0.1
 _MOST_BEHIND = 8
 _DRAIN = 20 * SECOND
+_WHOLE = ("completed", "decided")
 _LONG_LAG = 5
 """Seconds of load in the queue from which on a trial is not drained: it would take too long."""
+
+Rewrite = Callable[[DriveOrder], DriveOrder]
+"""Changes what a driver is told, for tests of its supervision: a step of its clock, a shorter patience."""
 
 
 @dataclass(slots=True)
@@ -65,7 +71,10 @@ class Stage:
         """The counts of all drivers together."""
         parts = [line.status() for line in self.lines]
         summed = {name: sum(p[name] for p in parts) for name in ("published", "acknowledged", "lag", "drops")}
-        return summed | {"full": any(p["full"] for p in parts), "done": all(p["phase"] != "load" for p in parts)}
+        return summed | {
+            "full": any(p["full"] for p in parts),
+            "done": all(p["phase"] in ("done", "full") for p in parts),
+        }
 
 
 def perform(
@@ -77,6 +86,7 @@ def perform(
     *,
     listener: Listener,
     runtime: Path | None = None,
+    rewrite: Rewrite = lambda order: order,
 ) -> Recording:
     """Run one trial to its end and return what happened in it."""
     folder, placement = partial.path, place(trial.options)
@@ -84,7 +94,7 @@ def perform(
     with (
         _pinned(placement.driver),
         Launcher(runtime) as launcher,
-        _staged(trial, folder, placement, launcher, tail) as (stage, endpoints),
+        _staged(trial, folder, placement, launcher, tail, rewrite) as (stage, endpoints),
     ):
         try:
             deployment = engine.deploy(trial, endpoints, launcher)
@@ -113,15 +123,13 @@ def _conduct(
     )
     monitor = Monitor(roles, stage.folder) if available() else None
     _start(stage, monitor)
-    ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
+    try:
+        ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
+        ending, detail, account = _close(stage, system, workload, tail, (ending, detail))
+    finally:
+        if monitor is not None:
+            monitor.stop()
     log = tuple(line for p in system.processes() for line in p.tail(8)) if ending in ("crashed", "stalled") else ()
-    plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
-    alive = ending in ("completed", "decided")
-    acknowledged = _settle(stage, system, tail) if alive else _acknowledged(stage)
-    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged)
-    if alive and stage.output is not None:
-        wanted = check.closed_rows()
-        _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
     facts = {
         "placement": stage.placement.sentence,
         "start_ns": stage.start_ns,
@@ -129,11 +137,38 @@ def _conduct(
         **system.describe(),
         **system.probe(),
     }
-    _finish(stage, monitor)
-    account = Account() if ending == "driver-failed" else check.account(stage.folder)
     seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
     outcome = Outcome(ending, detail, log, account, _disturbances(stage.folder))
     return Recording(stage.trial, seconds, outcome, facts)
+
+
+def _close(
+    stage: Stage, system: Deployment, workload: Workload, tail: int, ended: tuple[Ending, str]
+) -> tuple[Ending, str, Account]:
+    """Send the tail, write everything down and check the outputs. What fails here is how the trial ended."""
+    check = None
+    try:
+        if ended[0] != "driver-failed":
+            check = _wind_up(stage, system, workload, tail, settle=ended[0] in _WHOLE)
+            gone = _gone(stage, system)
+            ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
+        _finish(stage)
+    except flight.FlightError as error:
+        ended = "driver-failed", f"a driver or the collector no longer answers: {error}"
+    # without a whole driver nobody knows what should have come out
+    known = check is not None and ended[0] != "driver-failed"
+    return (*ended, check.account(stage.folder) if check and known else Account())
+
+
+def _wind_up(stage: Stage, system: Deployment, workload: Workload, tail: int, settle: bool) -> OutputCheck:
+    """Let what is still to come arrive; the answer to all that was acknowledged."""
+    plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
+    acknowledged = _settle(stage, system, tail) if settle else _acknowledged(stage)
+    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged)
+    if settle and stage.output is not None:
+        wanted = check.closed_rows()
+        _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
+    return check
 
 
 @contextmanager
@@ -152,7 +187,7 @@ def _pinned(cores: tuple[int, ...]) -> Iterator[None]:
 
 @contextmanager
 def _staged(
-    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int
+    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int, rewrite: Rewrite
 ) -> Iterator[tuple[Stage, Endpoints]]:
     """Drivers and collector, ready and waiting."""
     tokens, stage = Tokens.new(), Stage(trial, folder, placement)
@@ -175,7 +210,7 @@ def _staged(
             bound_events=trial.queue_bound // count,
             bound_bytes=_memory_bound() // count,
         )
-        stage.drivers.append(launcher.start(driver_child(order, tokens, placement.driver), folder))
+        stage.drivers.append(launcher.start(driver_child(rewrite(order), tokens, placement.driver), folder))
         stage.lines.append(DriverLine(endpoint, tokens))
     collect = CollectOrder(endpoint=outputs, folder=folder, firing="window_end")
     stage.collector = launcher.start(collector_child(collect, tokens, placement.driver), folder)
@@ -245,13 +280,13 @@ class _Progress:
 
 def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Ending, str] | None:
     """Why the trial cannot go on, if it cannot."""
-    for process in (*stage.drivers, stage.collector):
-        if process is not None and not process.alive():
-            return "driver-failed", f"{process.name} ended by itself: {' / '.join(process.tail(3))}"
-    if not system.alive():
-        codes = [p.exit_code() for p in system.processes()]
-        return "crashed", f"its process ended with {', '.join(map(str, codes))}"
-    status, now = stage.status(), Clock().monotonic_ns()
+    gone = _gone(stage, system)
+    if gone:
+        return gone
+    try:
+        status, now = stage.status(), Clock().monotonic_ns()
+    except flight.FlightError as error:
+        return "driver-failed", f"a driver no longer answers: {error}"
     if status["full"]:
         return "queue-full", f"{format_count(status['lag'])} events"
     if status["drops"]:
@@ -259,6 +294,21 @@ def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Endi
     if progress.stalled(status["acknowledged"], status["lag"], now):
         return "stalled", f"no acknowledgement for {format_duration(progress.patience)} while events waited"
     return None
+
+
+def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
+    """Who ended by itself. A system under test whose driver is gone dies too, so the driver is looked at later."""
+    lives = system.alive()
+    if not lives:
+        time.sleep(_GLANCE)
+    for process in (*stage.drivers, stage.collector):
+        if process is not None and not process.alive():
+            last = " / ".join(process.tail(3))
+            return "driver-failed", f"{process.name} ended by itself with {process.exit_code()}: {last}"
+    if lives:
+        return None
+    codes = ", ".join(str(p.exit_code()) for p in system.processes())
+    return "crashed", f"its process ended with {codes}"
 
 
 def _settle(stage: Stage, system: Deployment, tail: int) -> int:
@@ -295,7 +345,7 @@ def _await(ready: Callable[[], bool], patience: int) -> None:
         time.sleep(_GLANCE / 2)
 
 
-def _finish(stage: Stage, monitor: Monitor | None) -> None:
+def _finish(stage: Stage) -> None:
     """Everything that was committed is counted and written; the journals are closed."""
     if stage.output is not None and stage.collector is not None and stage.collector.alive():
         stage.output.finish()
@@ -305,8 +355,6 @@ def _finish(stage: Stage, monitor: Monitor | None) -> None:
         if driver.alive():
             line.quit()
             driver.wait(10)
-    if monitor is not None:
-        monitor.stop()
 
 
 def _disturbances(folder: Path) -> tuple[str, ...]:
