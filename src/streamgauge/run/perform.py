@@ -94,7 +94,7 @@ def perform(
     with (
         _pinned(placement.driver),
         Launcher(runtime) as launcher,
-        _staged(trial, folder, placement, launcher, tail, rewrite) as (stage, endpoints),
+        _staged(trial, folder, placement, launcher, tail, rewrite=rewrite) as (stage, endpoints),
     ):
         try:
             deployment = engine.deploy(trial, endpoints, launcher)
@@ -156,16 +156,15 @@ def _close(
     except flight.FlightError as error:
         ended = "driver-failed", f"a driver or the collector no longer answers: {error}"
     # without a whole driver nobody knows what should have come out
-    known = check is not None and ended[0] != "driver-failed"
-    return (*ended, check.account(stage.folder) if check and known else Account())
+    return (*ended, check.account(stage.folder) if check and ended[0] != "driver-failed" else Account())
 
 
 def _wind_up(stage: Stage, system: Deployment, workload: Workload, tail: int, settle: bool) -> OutputCheck:
     """Let what is still to come arrive; the answer to all that was acknowledged."""
     plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
-    acknowledged = _settle(stage, system, tail) if settle else _acknowledged(stage)
-    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged)
-    if settle and stage.output is not None:
+    acknowledged, published = _settle(stage, system, tail if settle else 0)
+    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged, published)
+    if settle or stage.status()["full"]:
         wanted = check.closed_rows()
         _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
     return check
@@ -187,7 +186,7 @@ def _pinned(cores: tuple[int, ...]) -> Iterator[None]:
 
 @contextmanager
 def _staged(
-    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int, rewrite: Rewrite
+    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int, *, rewrite: Rewrite
 ) -> Iterator[tuple[Stage, Endpoints]]:
     """Drivers and collector, ready and waiting."""
     tokens, stage = Tokens.new(), Stage(trial, folder, placement)
@@ -311,27 +310,26 @@ def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     return "crashed", f"its process ended with {codes}"
 
 
-def _settle(stage: Stage, system: Deployment, tail: int) -> int:
-    """Send the tail and let the system finish it, unless it is far behind. Events acknowledged in the end."""
-    status = stage.status()
-    if status["lag"] > _LONG_LAG * stage.trial.load:
-        for line in stage.lines:
-            line.stop()
-        return _acknowledged(stage)
+def _settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
+    """Send the tail and let the system finish it, unless it is far behind; without a tail end the load at once.
+
+    Events acknowledged and published in the end.
+    """
+    drained = tail > 0 and stage.status()["lag"] <= _LONG_LAG * stage.trial.load
     at = Clock().monotonic_ns() - stage.start_ns + tail
     for line in stage.lines:
-        line.end(at)
+        if drained:
+            line.end(at)
+        else:
+            line.stop()
 
     def settled() -> bool:
         now = stage.status()
-        return bool(now["done"] and now["lag"] == 0) or not system.alive()
+        return bool(now["done"] and (now["lag"] == 0 or not drained)) or not system.alive()
 
     _await(settled, tail + _DRAIN)
-    return _acknowledged(stage)
-
-
-def _acknowledged(stage: Stage) -> int:
-    return stage.status()["acknowledged"] if all(d.alive() for d in stage.drivers) else 0
+    status = stage.status()
+    return status["acknowledged"], status["published"]
 
 
 def _committed(stage: Stage) -> int:
