@@ -1,6 +1,7 @@
 """What the documentation says can be done: its experiments parse, its commands and files exist."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,18 @@ from pydantic import BaseModel
 
 from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
+from streamgauge.judge import rule
+from streamgauge.judge.decide import (
+    LEAST_ACHIEVED,
+    MOST_CLOCK_STEP,
+    MOST_FOREIGN,
+    MOST_RUN_DELAY,
+    MOST_SCHEDULE_LAG,
+    MOST_SCHEDULE_STALL,
+)
+from streamgauge.model.calibration import CLIP, Calibration, CapacityRow, Ceilings, LatencyRow
 from streamgauge.model.seconds import COLUMNS
-from streamgauge.parse import read
+from streamgauge.parse import read, shipped_names
 from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
@@ -63,7 +74,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 def _fields() -> set[str]:
     models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values()]
-    models += [engine.options for engine in engines().values() if engine.name == "simulated"]
+    models += [engines()[name].options for name in ("simulated", "reference")]
     models += [workload.params for workload in workloads().values()]
     return {info.alias or key for model in models for key, info in model.model_fields.items()}
 
@@ -80,3 +91,37 @@ def test_the_reference_names_every_column_and_every_command() -> None:
     assert [column for column in COLUMNS if f"`{column}`" not in recording] == []
     commands = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
     assert [c.name for c in app.registered_commands if f"`streamgauge {c.name}" not in commands] == []
+
+
+def test_the_reference_names_every_key_of_a_calibration() -> None:
+    text = (ROOT / "docs/reference/json.md").read_text(encoding="utf-8").partition("### A calibration")[2]
+    keys = {field.name for part in (Calibration, Ceilings, CapacityRow, LatencyRow) for field in fields(part)}
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
+    text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
+    bounds = [
+        f"at least {LEAST_ACHIEVED * 100:g} %",
+        f"at most {MOST_SCHEDULE_LAG // 10**6} ms",
+        f"at most {MOST_SCHEDULE_STALL // 10**6} ms",
+        f"at most {MOST_RUN_DELAY * 100:g} % of the time",
+        f"at most {MOST_FOREIGN * 100:g} % |",
+        f"at most {MOST_CLOCK_STEP // 10**6} ms",
+        f"{(2 * rule.CLEAR_FULL - 1) * 100:g} % interval",
+        f"{rule.CLEAR_LEVEL:g} of these *level errors*",
+        f"{rule.RESOLUTION * 100:g} % of the load",
+        f"broken from {rule.BROKEN_SECONDS} s on and holding from {rule.HOLDS_SECONDS} s on",
+    ]
+    assert [bound for bound in bounds if bound not in text] == []
+    assert rule.RUNAWAY == 1 / 4, "the page says a quarter of the load"
+
+
+def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
+    for page in ("docs/concepts/driver.md", "docs/concepts/glossary.md", "docs/guide/calibrating.md", "CHANGELOG.md"):
+        assert f"up to {CLIP * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
+
+
+def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert [experiment for experiment in shipped_names() if f"`{experiment}`" not in text] == []
