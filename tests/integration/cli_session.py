@@ -54,9 +54,8 @@ def streamgauge(*arguments: str | Path) -> Said:
         try:
             main([str(a) for a in arguments])
         except SystemExit as exit_:
-            assert isinstance(exit_.code, int)
-            code = exit_.code
-    return Said(int(code), out.getvalue(), err.getvalue())
+            code = exit_.code if isinstance(exit_.code, int) else -1
+    return Said(code, out.getvalue(), err.getvalue())
 
 
 def start(

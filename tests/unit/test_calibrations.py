@@ -32,7 +32,7 @@ def test_a_search_goes_up_to_four_fifths_of_the_ceiling() -> None:
 def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_told() -> None:
     calibration = made()
     assert round(calibration.capacities[0].error, 4) == -0.02
-    assert calibration.invalid_reasons == ["others used 20% of the cores"]
+    assert calibration.problems() == [("INVALID", "others used 20% of the cores")]
 
 
 def test_a_workspace_goes_with_its_calibration_and_an_abandoned_one_with_the_next(tmp_path: Path) -> None:

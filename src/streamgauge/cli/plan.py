@@ -14,6 +14,8 @@ _BYTES_PER_SECOND = 20
 """A second of a recording on disk: its columns and the buckets of its latencies, compressed."""
 _EARLY = 0.4
 """Share of its length after which a trial that may end early is decided, on average."""
+_BYTES_PER_REAL_SECOND = 50_000
+"""What the journals of real processes add: every tick, every acknowledgement, the outputs."""
 _BYTES_PER_TRIAL = 14_000
 """Manifest, verdict and the overhead of the files of a trial."""
 
@@ -62,7 +64,9 @@ def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int 
     seconds = {"likely": likely, "most": trials["most"] * longest}
     if budget is not None:
         seconds = {key: min(value, budget // SECOND) for key, value in seconds.items()}
-    size = trials["likely"] * _BYTES_PER_TRIAL + seconds["likely"] * _BYTES_PER_SECOND
+    real = not all(f["virtual"] for f in forecasts)
+    per_second = _BYTES_PER_SECOND + (_BYTES_PER_REAL_SECOND if real else 0)
+    size = trials["likely"] * _BYTES_PER_TRIAL + seconds["likely"] * per_second
     return {"trials": trials, "seconds": seconds, "bytes": size}
 
 

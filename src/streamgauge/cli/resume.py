@@ -1,5 +1,8 @@
 """``streamgauge resume``: go on where a run was interrupted."""
 
+from dataclasses import replace
+
+from streamgauge.cli.calibrate import runtime_folder
 from streamgauge.cli.load import load_limits
 from streamgauge.cli.options import RUNS, Budget, Json, Out, Pace, RunArgument
 from streamgauge.cli.talk import Talk
@@ -24,4 +27,5 @@ def command(
     check_engines(found.experiment)
     kept = found.trial_count()
     talk.say(f"run {found.id}: going on after {kept} finished trial{'' if kept == 1 else 's'}")
-    go(found.experiment, found, load_limits(budget or budget_of(found), pace), talk)
+    limits = replace(load_limits(budget or budget_of(found), pace), runtime=runtime_folder())
+    go(found.experiment, found, limits, talk)

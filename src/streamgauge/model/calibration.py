@@ -64,9 +64,9 @@ class Calibration:
     latencies: tuple[LatencyRow, ...] = ()
     seconds: float = 0.0
 
-    @property
-    def invalid_reasons(self) -> list[str]:
-        """Why trials of it were INVALID, if any were: the machine was not quiet enough to calibrate."""
+    def problems(self) -> list[tuple[str, str]]:
+        """Verdict and reason of the trials that say nothing: the machine was disturbed, or the harness is wrong."""
         told = [(row.verdict, row.reasons) for row in self.capacities]
         told += [(row.verdict, row.reasons) for row in self.latencies]
-        return [reason for verdict, reasons in told if verdict == "INVALID" for reason in reasons]
+        bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
+        return list(dict.fromkeys(bad))

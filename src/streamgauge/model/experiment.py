@@ -73,7 +73,7 @@ class TrialPlan:
     """Events that may wait in the queue; 0 leaves it to the transport's memory."""
     invalid_retries: int = 2
     partitions: int = 0
-    """Partitions of each stream; 0: as many as the system under test has cores."""
+    """Partitions of each stream; 0: as many as the system under test has cores, and at least one per driver."""
     drivers: int = 1
     """Driver instances that share every tick."""
     stall: int = 30 * SECOND

@@ -49,13 +49,13 @@ SUMMED = (
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT
     "driver_cpu",  # microseconds of CPU used by the driver
+    "queue",  # longest queue (published − acknowledged) in this second; of several drivers the sum, an upper bound
 )
 LATEST = (
     "ack_time",  # nanoseconds since the load began of the last acknowledgement, −1 if none
     "ack_lag",  # published − acknowledged at that moment, −1 if none
 )
 LARGEST = (
-    "queue",  # longest queue (published − acknowledged) in this second
     "schedule_lag",  # nanoseconds: p99 of actual − intended publication
     "run_delay",  # nanoseconds the driver's threads waited for a CPU
     "clock_step",  # nanoseconds: wall clock against monotonic clock
@@ -127,15 +127,14 @@ def merge(left: Seconds, right: Seconds) -> Seconds:
     """The same stretch seen by two drivers, as one: counts add up, extremes keep the larger."""
     if (left.start, len(left)) != (right.start, len(right)):
         raise ValueError("only equal stretches of seconds can be merged")
-    later = left["ack_time"] >= right["ack_time"]
     columns = {}
     for name in COLUMNS:
         if name not in left.columns and name not in right.columns:
             continue
         a, b = left[name], right[name]
         columns[name] = a + b if name in SUMMED else np.maximum(a, b)
-        if name == "ack_lag":
-            columns[name] = np.where(later, a, b)
+        if name == "ack_lag":  # each driver has a part of the lag; −1 says that it was not acknowledged
+            columns[name] = np.where((a < 0) & (b < 0), -1, np.maximum(a, 0) + np.maximum(b, 0))
     kinds = {
         k: _stack([left.latency(k), right.latency(k)]) for k in KINDS if k in left.latencies or k in right.latencies
     }

@@ -74,7 +74,9 @@ class TrialSection(Section):
     early: StrictBool = Field(default=True, description="end a trial as soon as its verdict is clear")
     queue_bound: Count = Field(default=0, ge=0, description="events that may wait; 0 leaves it to the transport")
     invalid_retries: Count = Field(default=2, ge=0, le=100, description="how often an INVALID trial is repeated")
-    partitions: Count = Field(default=0, ge=0, le=1024, description="partitions of the queue; 0: the SUT's cores")
+    partitions: Count = Field(
+        default=0, ge=0, le=1024, description="partitions of the queue; 0: as many as SUT cores or drivers"
+    )
     drivers: Count = Field(default=1, ge=1, le=64, description="driver instances that share every tick")
     stall: Duration = Field(
         default=30 * SECOND, ge=SECOND, le=LONGEST, description="no acknowledgement for so long is a stall"

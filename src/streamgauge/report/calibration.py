@@ -45,5 +45,5 @@ def _latencies(c: Calibration) -> Table:
 
 
 def _reasons(c: Calibration) -> list[Text]:
-    said = c.invalid_reasons
-    return [Text(), *(Text(f"INVALID: {reason}") for reason in dict.fromkeys(said))] if said else []
+    said = c.problems()
+    return [Text(), *(Text(f"{verdict}: {reason}") for verdict, reason in said)] if said else []

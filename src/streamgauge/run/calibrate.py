@@ -17,6 +17,7 @@ from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.engines.reference.truth import truth
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LatencyRow
+from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Recording, Trial
@@ -25,7 +26,7 @@ from streamgauge.run.ceilings import collector_ceiling, queue_ceiling, schedule_
 from streamgauge.run.clock import elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
-from streamgauge.run.place import Placement, place
+from streamgauge.run.place import Placement
 from streamgauge.run.watching import Silence
 from streamgauge.store.calibrations import workspace
 from streamgauge.store.durable import make_folder
@@ -36,6 +37,10 @@ DELAYS = (5_000_000, 50_000_000, 500_000_000)
 ABOUT = 150 * SECOND
 """How long a calibration takes on two cores; said before it begins."""
 LAG_RATE = 1e6
+OBJECTIVES = (
+    Objective("lag-trend", "<=", 0.01, relative=True, text="lag-trend <= 1%"),
+    Objective("lost", "==", 0.0, text="lost == 0"),
+)
 _OVERLOAD = 1.3
 _LENGTH = 8 * SECOND
 _WARMUP = 2 * SECOND
@@ -54,13 +59,15 @@ class _Nowhere:
         """Nothing."""
 
 
-def calibrate(root: Path, machine: str, token: str, say: Say, runtime: Path | None = None) -> Calibration:
+def calibrate(
+    root: Path, machine: str, token: str, placement: Placement, *, say: Say, runtime: Path | None = None
+) -> Calibration:
     """Everything, one after the other; nothing of it stays but the result."""
-    begun, placement = elapsed_ns(), place({})
+    begun, cores = elapsed_ns(), max(1, len(placement.sut))
     with workspace(root, token) as folder:
         found = ceilings(folder, placement, say, runtime)
-        capacities = tuple(_capacity(folder, rate, say, runtime) for rate in CAPACITIES)
-        latencies = tuple(_latency(folder, delay, say, runtime) for delay in DELAYS)
+        capacities = tuple(_capacity(folder, rate, cores, say=say, runtime=runtime) for rate in CAPACITIES)
+        latencies = tuple(_latency(folder, delay, cores, say=say, runtime=runtime) for delay in DELAYS)
     spent = (elapsed_ns() - begun) / SECOND
     return Calibration(machine, placement.sentence, now().isoformat(), found, capacities, latencies, spent)
 
@@ -83,28 +90,28 @@ def quick_ceiling(folder: Path, placement: Placement, runtime: Path | None = Non
         return queue_ceiling(launcher, folder / "queue", placement)
 
 
-def _capacity(folder: Path, rate: float, say: Say, runtime: Path | None) -> CapacityRow:
+def _capacity(folder: Path, rate: float, cores: int, *, say: Say, runtime: Path | None) -> CapacityRow:
     """One saturated trial: what is measured, against what the engine really did."""
     say(f"a capacity of {format_rate(rate)}")
-    options = ReferenceOptions.model_construct(capacity=rate).model_dump()
+    options = ReferenceOptions.model_construct(capacity=rate, cores=cores).model_dump()
     trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
     recording = _perform(trial, where, runtime)
     measured = measure(recording)
-    verdict = decide(recording, measured, ())
+    verdict = decide(recording, measured, OBJECTIVES)
     seen = measured.capacity.mean if measured.capacity else measured.served_rate
     return CapacityRow(truth(where).capacity() or 0.0, seen, verdict.kind.value, verdict.reasons)
 
 
-def _latency(folder: Path, delay: int, say: Say, runtime: Path | None) -> LatencyRow:
+def _latency(folder: Path, delay: int, cores: int, *, say: Say, runtime: Path | None) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
     say(f"a delay of {format_duration(delay)}")
-    options = ReferenceOptions.model_construct(capacity=1e6, delay=delay).model_dump()
+    options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=cores).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
     recording = _perform(_trial(f"d{delay}", 100e3, options, params), where, runtime)
     measured = measure(recording)
-    verdict = decide(recording, measured, ())
+    verdict = decide(recording, measured, OBJECTIVES)
     true = _true_latencies(where, recording, measured.warmup_seconds)
     seen = measured.latencies.get("event-time")
     measured_p50, measured_p99 = (
@@ -138,7 +145,7 @@ def _rank(values: npt.NDArray[np.float64], share: float) -> float:
 
 def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
     make_folder(where)
-    watch = Watch(trial, ())
+    watch = Watch(trial, OBJECTIVES)
     keeper = _Nowhere(where)
     return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)
 

@@ -67,7 +67,15 @@ class OutputCheck:
         if not observed:
             observed = {name: np.zeros(0, np.int64) for name in self._answer}
         watermark = self._watermark // MICRO
-        return account(self._answer, observed, window=self._window, closed=self._closed, watermark=watermark)
+        return account(
+            self._answer,
+            observed,
+            window=self._window,
+            closed=self._closed,
+            watermark=watermark,
+            # later than a stall after its window could close, an output is late
+            lateness=self.trial.stall // MICRO,
+        )
 
 
 def _observed(folder: Path) -> dict[str, Ints]:
