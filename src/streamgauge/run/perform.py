@@ -45,6 +45,8 @@ _LEAD = 300 * MILLI
 _GLANCE = 0.1
 _MOST_BEHIND = 8
 _DRAIN = 20 * SECOND
+_SILENCE = 5 * SECOND
+"""How long after the tail no output may come before those that are missing count as lost."""
 _WHOLE = ("completed", "decided")
 _LONG_LAG = 5
 """Seconds of load in the queue from which on a trial is not drained: it would take too long."""
@@ -154,7 +156,7 @@ def _close(
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         _finish(stage)
     except flight.FlightError as error:
-        ended = "driver-failed", f"a driver or the collector no longer answers: {error}"
+        ended = _unanswered(stage, system, error)
     # without a whole driver nobody knows what should have come out
     return (*ended, check.account(stage.folder) if check and ended[0] != "driver-failed" else Account())
 
@@ -166,7 +168,7 @@ def _wind_up(stage: Stage, system: Deployment, workload: Workload, tail: int, se
     check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged, published)
     if settle or stage.status()["full"]:
         wanted = check.closed_rows()
-        _await(lambda: _committed(stage) >= wanted or not system.alive(), _DRAIN)
+        _arrive(stage, system, wanted, tail + _SILENCE)
     return check
 
 
@@ -190,7 +192,7 @@ def _staged(
 ) -> Iterator[tuple[Stage, Endpoints]]:
     """Drivers and collector, ready and waiting."""
     tokens, stage = Tokens.new(), Stage(trial, folder, placement)
-    partitions = trial.partitions or max(1, len(placement.sut))
+    partitions = trial.partitions or max(1, len(placement.sut), trial.drivers)
     count = min(trial.drivers, partitions)
     queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(count))
     outputs = f"grpc+unix://{launcher.runtime}/outputs.sock"
@@ -285,7 +287,7 @@ def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Endi
     try:
         status, now = stage.status(), Clock().monotonic_ns()
     except flight.FlightError as error:
-        return "driver-failed", f"a driver no longer answers: {error}"
+        return _unanswered(stage, system, error)
     if status["full"]:
         return "queue-full", f"{format_count(status['lag'])} events"
     if status["drops"]:
@@ -308,6 +310,15 @@ def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
         return None
     codes = ", ".join(str(p.exit_code()) for p in system.processes())
     return "crashed", f"its process ended with {codes}"
+
+
+def _unanswered(stage: Stage, system: Deployment, error: flight.FlightError) -> tuple[Ending, str]:
+    """A line to the driver's side is dead: whose, if its process is gone."""
+    time.sleep(_GLANCE)  # a guard needs a moment to tell of an end
+    gone = _gone(stage, system)
+    if gone and gone[0] == "driver-failed":
+        return gone
+    return "driver-failed", f"a driver or the collector no longer answers: {error}"
 
 
 def _settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
@@ -334,6 +345,14 @@ def _settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
 
 def _committed(stage: Stage) -> int:
     return int(stage.output.status()["committed"]) if stage.output else 0
+
+
+def _arrive(stage: Stage, system: Deployment, wanted: int, patience: int) -> None:
+    """Wait for so many outputs, as long as some still come: what is lost is not waited for."""
+    committed = -1
+    while committed < (now := _committed(stage)) < wanted and system.alive():
+        committed = now
+        _await(lambda: _committed(stage) > now or not system.alive(), patience)
 
 
 def _await(ready: Callable[[], bool], patience: int) -> None:

@@ -1,0 +1,230 @@
+"""Real trials of the reference engine for tests: short, on real processes, disturbed at a chosen second."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+
+from streamgauge.engines.reference import reference
+from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
+from streamgauge.model.objective import Objective
+from streamgauge.model.profile import constant
+from streamgauge.model.seconds import Seconds
+from streamgauge.model.trial import Ask, Recording, Trial
+from streamgauge.model.units import SECOND, format_share
+from streamgauge.parse.objectives import objective
+from streamgauge.run.orders import DriveOrder
+from streamgauge.run.perform import perform
+from streamgauge.run.place import place
+from streamgauge.run.watching import Silence
+from streamgauge.store.journal import read_rows
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+MILLI = 1_000_000
+WARMUP, JUDGED = 1, 4
+"""Seconds of a short trial: left out, and judged."""
+DRIVER, COLLECTOR, ENGINE = "streamgauge.run.drive", "streamgauge.run.collect", "streamgauge.engines.reference.work"
+NOISY = 0.05
+"""Share of a core that strangers use or the hypervisor steals from which on the machine, not we, disturbed a trial."""
+PLACEMENT = place({})
+Sabotage = Callable[[], object]
+
+TRIAL = Trial(
+    number=1,
+    ask=Ask("load", 200_000.0, "measure"),
+    workload=windowed_aggregation.name,
+    params=WindowedAggregationParams(window="200ms", slide="200ms").model_dump(),
+    engine="reference",
+    options={},
+    instances=1,
+    profile=constant(200_000.0),
+    duration=JUDGED * SECOND,
+    limit=JUDGED * SECOND,
+    warmup=WARMUP * SECOND,
+    warmup_limit=WARMUP * SECOND,
+    queue_bound=0,
+    seed=17,
+)
+
+
+def trial(load: float = 200_000.0, options: dict[str, Any] | None = None, **changes: Any) -> Trial:  # noqa: ANN401
+    """A short trial. ``options`` are the reference engine's, as a user writes them."""
+    chosen = ReferenceOptions(**{"capacity": "1M/s", **(options or {})}).model_dump()
+    return replace(TRIAL, ask=Ask("load", load, "measure"), profile=constant(load), options=chosen, **changes)
+
+
+@dataclass
+class Saboteur(Silence):
+    """Does something once a trial has come to a second; it is told each second by the controller itself."""
+
+    plan: dict[int, Sabotage]
+    done: list[int] = field(default_factory=list)
+
+    def progressed(self, trial: Trial, seconds: Seconds) -> None:
+        """Whatever was planned up to now and is not done."""
+        for second in [s for s in self.plan if s <= seconds.stop and s not in self.done]:
+            self.done.append(second)
+            self.plan[second]()
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A keeper that leaves the journals in a folder of the test."""
+
+    path: Path
+
+    def append(self, seconds: Seconds) -> None:
+        """Nothing: the journals are what is read."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """A real trial that is over, and what is said of it."""
+
+    folder: Path
+    recording: Recording
+    measured: Measurement
+    verdict: Verdict
+
+    @property
+    def reasons(self) -> str:
+        """All sentences, one in a line."""
+        return "\n".join(self.verdict.reasons)
+
+    def is_(self, kind: VerdictKind, *words: str) -> None:
+        """It must have this verdict, and these words in its reasons."""
+        assert self.verdict.kind is kind, self
+        for each in words:
+            assert each in self.reasons, self
+
+    def __str__(self) -> str:
+        columns = ("offered", "published", "acknowledged", "queue", "schedule_lag", "run_delay", "foreign")
+        shown = [f"  {name}: {self.recording.seconds[name].tolist()}" for name in columns]
+        return "\n".join([self.verdict.kind, self.reasons, str(self.recording.outcome), *shown])
+
+    __repr__ = __str__
+
+
+def objectives(*texts: str) -> tuple[Objective, ...]:
+    """The default ones, or these."""
+    return tuple(map(objective, texts or ("lag-trend <= 1%", "lost == 0")))
+
+
+def play(
+    asked: Trial,
+    folder: Path,
+    sabotage: dict[int, Sabotage] | None = None,
+    rewrite: Callable[[DriveOrder], DriveOrder] = lambda order: order,
+) -> Played:
+    """Perform a trial and judge it. ``sabotage`` is done at the ends of these seconds."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        recording = perform(
+            asked,
+            reference,
+            windowed_aggregation,
+            Watch(asked, objectives()),
+            Kept(folder),
+            listener=Saboteur(sabotage or {}),
+            runtime=Path(short),
+            rewrite=rewrite,
+        )
+    measured = measure(recording)
+    return Played(folder, recording, measured, decide(recording, measured, objectives()))
+
+
+def child(module: str) -> int:
+    """The process id of a child of this process, by the module that it runs."""
+    (found,) = [p.pid for p in psutil.Process().children(recursive=True) if module in _words(p)]
+    return int(found)
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+def stop_for(pid: int, seconds: float) -> None:
+    """SIGSTOP now, SIGCONT so much later."""
+    os.kill(pid, signal.SIGSTOP)
+    threading.Timer(seconds, os.kill, (pid, signal.SIGCONT)).start()
+
+
+_HOG = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+os.sched_setaffinity(0, {int(sys.argv[1])})
+print(os.getpid(), flush=True)
+ends = time.monotonic() + float(sys.argv[2])
+while time.monotonic() < ends:
+    pass
+"""
+
+
+@contextmanager
+def hogs(core: int, count: int = 1, longest: float = 60.0) -> Iterator[None]:
+    """Strangers that use all they can get of a core. They are nobody's children, or they would count as ours."""
+    with ExitStack() as stack:
+        for _ in range(count):
+            argv = [sys.executable, "-c", _HOG, str(core), str(longest)]
+            born = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+            assert born.stdout is not None
+            stack.callback(os.kill, int(born.stdout.readline()), signal.SIGKILL)
+            born.stdout.close()
+            born.wait()
+        yield
+
+
+def disturbance(folder: Path, stop: int) -> str:
+    """What the machine itself shows of a disturbance in the trial's seconds; nothing if it was quiet."""
+    rows = read_rows(folder / "monitor-cores")
+    inside = rows["time"].to_numpy() <= (stop + 0.5) * SECOND
+    foreign, steal, span = (rows[name].to_numpy()[inside] for name in ("foreign_us", "steal_us", "span_us"))
+    share = float(np.max((foreign + steal) / np.maximum(span, 1), initial=0.0))
+    return f"strangers used or stole {format_share(share)} of a core in one second" if share > NOISY else ""
+
+
+def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:
+    """Whether the trial could be judged: it must then have this verdict. False: the machine shows why it could not.
+
+    A shared machine may disturb a trial of seconds at any time; INVALID without such a cause is our own fault.
+    """
+    if played.verdict.kind is kind:
+        return True
+    cause = disturbance(played.folder, played.recording.seconds.stop)
+    assert played.verdict.kind in (VerdictKind.INVALID, VerdictKind.UNDECIDED), played
+    assert cause, played
+    return False
+
+
+def as_if_quiet(played: Played) -> Played:
+    """The trial as a quiet machine would show it: what is said of the system under test must not hang on strangers.
+
+    Only where the machine shows that it was noisy is anything left out: run delay, schedule lag and foreign CPU.
+    """
+    if played.verdict.kind is not VerdictKind.INVALID:
+        return played
+    recording = played.recording
+    assert disturbance(played.folder, recording.seconds.stop), played
+    assert not recording.outcome.disturbances, played
+    noise = ("run_delay", "schedule_lag", "foreign")
+    columns = {n: np.zeros_like(c) if n in noise else c for n, c in recording.seconds.columns.items()}
+    quiet = replace(recording, seconds=replace(recording.seconds, columns=columns))
+    measured = measure(quiet)
+    return Played(played.folder, quiet, measured, decide(quiet, measured, objectives()))
