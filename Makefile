@@ -32,8 +32,9 @@ bench: $(READY) ## Print the numbers that the method promises: one file of bench
 	    echo "== $$bench"; $(BIN)/python -m benches.$$(basename $$bench .py) || exit 1; \
 	done
 
-soak: $(READY) ## Run the slow suites: kill -9 a hundred times
+soak: $(READY) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
+	@$(PYTEST) tests/soak
 
 docs: $(READY) ## Put what streamgauge really prints into README and the guide
 	@$(BIN)/python docs/refresh.py

@@ -42,7 +42,7 @@ SHORT: dict[str, Any] = {"duration": 2 * SECOND, "limit": 2 * SECOND}
 
 
 def test_a_load_that_the_system_holds_is_sustained(tmp_path: Path) -> None:
-    played = play(trial(**LONG), tmp_path)
+    played = play(trial(duration=10 * SECOND, limit=10 * SECOND), tmp_path)
     account = played.recording.outcome.account
     assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0)
     assert account.observed == account.expected - account.not_reached > 3_000
