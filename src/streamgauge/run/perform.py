@@ -8,40 +8,28 @@ Then a tail closes the last windows, and the outputs are checked against the ref
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from pyarrow import flight
 
-from streamgauge.engines.base import Deployment, Endpoints, RealEngine
+from streamgauge.engines.base import Deployment, RealEngine
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_count, format_duration
 from streamgauge.run.assemble import DRIVER, SUT, assemble
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
-from streamgauge.run.launch import Launcher, LaunchError, Process
+from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.monitor import Monitor, available
-from streamgauge.run.orders import (
-    MILLI,
-    CollectOrder,
-    CollectorLine,
-    DriveOrder,
-    DriverLine,
-    Tokens,
-    collector_child,
-    driver_child,
-)
-from streamgauge.run.place import Placement, place
-from streamgauge.run.sources import streams_of
+from streamgauge.run.place import place
+from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, staged, start
 from streamgauge.run.usage import Role
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.store.journal import read_rows
 from streamgauge.workloads.base import Workload
 
-_LEAD = 300 * MILLI
 _GLANCE = 0.1
 _MOST_BEHIND = 8
 _DRAIN = 20 * SECOND
@@ -50,33 +38,6 @@ _SILENCE = 5 * SECOND
 _WHOLE = ("completed", "decided")
 _LONG_LAG = 5
 """Seconds of load in the queue from which on a trial is not drained: it would take too long."""
-
-Rewrite = Callable[[DriveOrder], DriveOrder]
-"""Changes what a driver is told, for tests of its supervision: a step of its clock, a shorter patience."""
-
-
-@dataclass(slots=True)
-class Stage:
-    """The processes of one trial and the lines to them."""
-
-    trial: Trial
-    folder: Path
-    placement: Placement
-    drivers: list[Process] = field(default_factory=list)
-    lines: list[DriverLine] = field(default_factory=list)
-    collector: Process | None = None
-    output: CollectorLine | None = None
-    start_ns: int = 0
-    wall_ns: int = 0
-
-    def status(self) -> dict[str, int]:
-        """The counts of all drivers together."""
-        parts = [line.status() for line in self.lines]
-        summed = {name: sum(p[name] for p in parts) for name in ("published", "acknowledged", "lag", "drops")}
-        return summed | {
-            "full": any(p["full"] for p in parts),
-            "done": all(p["phase"] in ("done", "full") for p in parts),
-        }
 
 
 def perform(
@@ -93,18 +54,19 @@ def perform(
     """Run one trial to its end and return what happened in it."""
     folder, placement = partial.path, place(trial.options)
     tail = _tail(trial, engine)
-    with (
-        _pinned(placement.driver),
-        Launcher(runtime) as launcher,
-        _staged(trial, folder, placement, launcher, tail, rewrite=rewrite) as (stage, endpoints),
-    ):
-        try:
-            deployment = engine.deploy(trial, endpoints, launcher)
-            with deployment as system:
+    blamed: Ending = "driver-failed"
+    try:
+        with (
+            pinned(placement.driver),
+            Launcher(runtime) as launcher,
+            staged(trial, folder, placement, launcher, tail, rewrite=rewrite) as (stage, endpoints),
+        ):
+            blamed = "crashed"
+            with engine.deploy(trial, endpoints, launcher) as system:
                 return _conduct(stage, system, workload, watch, partial, listener=listener, tail=tail)
-        except LaunchError as error:
-            outcome = Outcome("crashed", f"it did not start: {error}")
-            return Recording(trial, join([]), outcome, {"placement": placement.sentence})
+    except LaunchError as error:
+        outcome = Outcome(blamed, f"it did not start: {error}")
+        return Recording(trial, join([]), outcome, {"placement": placement.sentence})
 
 
 def _conduct(
@@ -124,7 +86,7 @@ def _conduct(
         Role("controller", (os.getpid(),), ()),
     )
     monitor = Monitor(roles, stage.folder) if available() else None
-    _start(stage, monitor)
+    start(stage, monitor)
     try:
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
         ending, detail, account = _close(stage, system, workload, tail, (ending, detail))
@@ -154,7 +116,7 @@ def _close(
             check = _wind_up(stage, system, workload, tail, settle=ended[0] in _WHOLE)
             gone = _gone(stage, system)
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
-        _finish(stage)
+        finish(stage)
     except flight.FlightError as error:
         ended = _unanswered(stage, system, error)
     # without a whole driver nobody knows what should have come out
@@ -163,76 +125,13 @@ def _close(
 
 def _wind_up(stage: Stage, system: Deployment, workload: Workload, tail: int, settle: bool) -> OutputCheck:
     """Let what is still to come arrive; the answer to all that was acknowledged."""
-    plan = stage.trial.profile.plan(_horizon(stage.trial, tail))
+    plan = stage.trial.profile.plan(horizon(stage.trial, tail))
     acknowledged, published = _settle(stage, system, tail if settle else 0)
     check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged, published)
     if settle or stage.status()["full"]:
         wanted = check.closed_rows()
         _arrive(stage, system, wanted, tail + _SILENCE)
     return check
-
-
-@contextmanager
-def _pinned(cores: tuple[int, ...]) -> Iterator[None]:
-    """The controller itself stays off the cores of the system under test."""
-    if not cores:
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cores)
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
-@contextmanager
-def _staged(
-    trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int, *, rewrite: Rewrite
-) -> Iterator[tuple[Stage, Endpoints]]:
-    """Drivers and collector, ready and waiting."""
-    tokens, stage = Tokens.new(), Stage(trial, folder, placement)
-    partitions = trial.partitions or max(1, len(placement.sut), trial.drivers)
-    count = min(trial.drivers, partitions)
-    queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(count))
-    outputs = f"grpc+unix://{launcher.runtime}/outputs.sock"
-    for number, endpoint in enumerate(queues):
-        order = DriveOrder(
-            driver=number,
-            endpoint=endpoint,
-            folder=folder,
-            workload=trial.workload,
-            params=trial.params,
-            seed=trial.seed,
-            profiles=dict.fromkeys(streams_of(trial.workload), trial.profile),
-            horizon_ns=_horizon(trial, tail),
-            partitions=partitions,
-            mine=tuple(range(number, partitions, count)),
-            bound_events=trial.queue_bound // count,
-            bound_bytes=_memory_bound() // count,
-        )
-        stage.drivers.append(launcher.start(driver_child(rewrite(order), tokens, placement.driver), folder))
-        stage.lines.append(DriverLine(endpoint, tokens))
-    collect = CollectOrder(endpoint=outputs, folder=folder, firing="window_end")
-    stage.collector = launcher.start(collector_child(collect, tokens, placement.driver), folder)
-    stage.output = CollectorLine(outputs, tokens)
-    try:
-        yield stage, Endpoints(queues, outputs, partitions, folder, placement.sut, tokens.sut)
-    finally:
-        for line in (*stage.lines, stage.output):
-            line.close()
-
-
-def _start(stage: Stage, monitor: Monitor | None) -> None:
-    """One start moment for all."""
-    clock = Clock()
-    monotonic, wall = clock.monotonic_ns() + _LEAD, clock.wall_ns() + _LEAD
-    # both clocks name the same moment, a whole millisecond of the wall clock
-    stage.start_ns, stage.wall_ns = monotonic - wall % MILLI, wall - wall % MILLI
-    for line in (*stage.lines, *([stage.output] if stage.output else [])):
-        line.start(stage.start_ns, stage.wall_ns)
-    if monitor is not None:
-        monitor.start(stage.start_ns)
 
 
 def _load(
@@ -362,18 +261,6 @@ def _await(ready: Callable[[], bool], patience: int) -> None:
         time.sleep(_GLANCE / 2)
 
 
-def _finish(stage: Stage) -> None:
-    """Everything that was committed is counted and written; the journals are closed."""
-    if stage.output is not None and stage.collector is not None and stage.collector.alive():
-        stage.output.finish()
-        stage.output.quit()
-        stage.collector.wait(10)
-    for driver, line in zip(stage.drivers, stage.lines, strict=True):
-        if driver.alive():
-            line.quit()
-            driver.wait(10)
-
-
 def _disturbances(folder: Path) -> tuple[str, ...]:
     """What else went wrong on the driver's side."""
     try:
@@ -390,14 +277,3 @@ def _tail(trial: Trial, engine: RealEngine) -> int:
     """One window, the watermark and two triggers: then every judged window closes."""
     window = int(trial.params.get("window", 0)) + int(trial.params.get("watermark", 0))
     return window + 2 * engine.trigger(trial.options) + SECOND
-
-
-def _horizon(trial: Trial, tail: int) -> int:
-    warmup = trial.warmup if trial.warmup is not None else trial.warmup_limit
-    return max(trial.limit, trial.duration) + warmup + tail + 60 * SECOND
-
-
-def _memory_bound() -> int:
-    """Bytes that may wait in the queues: a quarter of what the machine has."""
-    pages, size = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
-    return pages * size // 4
