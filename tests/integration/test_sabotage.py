@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from cli_session import Said, start, write
+from real_run import EXPERIMENT, calibrated
 from real_trial import (
     COLLECTOR,
     DRIVER,
@@ -179,21 +180,11 @@ def test_a_stall_fails_a_trial(tmp_path: Path) -> None:
 
 # The whole way.
 
-EXPERIMENT = """\
-name: sabotaged
-workload: {name: windowed-aggregation, window: 200ms, slide: 200ms}
-engine: {name: reference, capacity: 1M/s}
-find: nothing
-load: {rate: 200k/s}
-objective: [lag-trend <= 1%, lost == 0]
-trial: {duration: 2s, warmup: 1s}
-"""
-
 
 def test_an_invalid_trial_is_repeated_and_then_the_run_ends_with_exit_code_3(tmp_path: Path) -> None:
     file = write(tmp_path, EXPERIMENT)
     with hogs(PLACEMENT.sut[0], longest=120.0):
-        process = start("run", file, "--out", tmp_path / "runs", "--json")
+        process = start("run", file, "--out", calibrated(tmp_path / "runs"), "--json")
         said = Said(process.returncode, *process.communicate(timeout=120))
     assert process.returncode == 3, said.err
     trials = said.document["trials"]

@@ -40,7 +40,8 @@ def test_the_drivers_memory_is_flat_at_a_million_events_a_second(
     with capsys.disabled():
         print(
             f"\n{SECONDS} s at {RATE:,.0f} events/s ({played.measured.published_rate:,.0f} published): "
-            f"the driver holds {mean / MEGABYTE:.1f} MB in the second half, {held.min() / MEGABYTE:.1f} to {held.max() / MEGABYTE:.1f}, "
+            f"the driver holds {mean / MEGABYTE:.1f} MB in the second half, "
+            f"{held.min() / MEGABYTE:.1f} to {held.max() / MEGABYTE:.1f}, "
             f"growth {growth / MEGABYTE:+.2f} MB ({growth / mean:+.2%}); longest queue {queue:,} events; "
             f"{played.verdict.kind}"
         )
