@@ -71,6 +71,15 @@ def test_a_role_is_its_guards_and_all_below_them() -> None:
     assert members(processes, Role("gone", (404,))) == frozenset()
 
 
+def test_a_process_below_two_roots_belongs_to_the_nearer_one_and_is_counted_once() -> None:
+    before = Snapshot(0, {1: stat(0), 10: stat(1), 11: stat(10)}, {(11, 11): Thread(0, 0, 1), (1, 1): Thread(0, 0, 1)})
+    ran = {(11, 11): Thread(400_000_000, 0, 1), (1, 1): Thread(50_000_000, 0, 1)}
+    after = Snapshot(1_000_000_000, before.processes, ran)
+    rows, ours = role_rows(before, after, (SUT, Role("controller", (1,))))
+    assert [row["processes"] for row in rows] == [2, 1]
+    assert ours[1] == 450_000
+
+
 def test_what_a_short_lived_child_used_still_belongs_to_its_role() -> None:
     before = Snapshot(0, {10: stat(1), 11: stat(10, 100), 12: stat(11, 5)})
     after = Snapshot(10**9, {10: stat(1), 11: stat(10, 150, 25)})

@@ -43,9 +43,10 @@ class Snapshot:
     net: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def members(processes: dict[int, Stat], role: Role) -> frozenset[int]:
-    """The live processes of a role."""
-    parents = {pid: stat.parent for pid, stat in processes.items()}
+def members(processes: dict[int, Stat], role: Role, roles: tuple[Role, ...] = ()) -> frozenset[int]:
+    """The live processes of a role. Below the controller are all others: a process belongs to its nearest root."""
+    others = {root for other in roles for root in other.roots} - set(role.roots)
+    parents = {pid: stat.parent for pid, stat in processes.items() if pid not in others}
     return tree(parents, frozenset(role.roots)) & processes.keys()
 
 
@@ -74,7 +75,7 @@ def role_rows(before: Snapshot, after: Snapshot, roles: tuple[Role, ...]) -> tup
     rows: list[Row] = []
     ours: dict[int, float] = {}
     for role in roles:
-        pids, old = members(after.processes, role), members(before.processes, role)
+        pids, old = (members(look.processes, role, roles) for look in (after, before))
         cpu = max(0, _cpu_us(after.processes, pids) - _cpu_us(before.processes, old))
         waited, ran = _threads(before, after, pids)
         for core, nanos in ran.items():
