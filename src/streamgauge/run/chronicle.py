@@ -68,18 +68,18 @@ class Chronicle:
         self._tick_rows = Journal(folder / f"ticks-{driver}", TICKS)
         self._ack_rows = Journal(folder / f"acks-{driver}", ACKS)
         self._second_rows = Journal(folder / f"driver-{driver}-seconds", SECONDS)
-        self._written_ticks = self._written_acks = self._counted_ticks = self._counted_acks = 0
+        self._written_ticks = self._counted_ticks = self._acknowledged = 0
+        self._uncounted: list[Ack] = []
         self._before = {"served": 0, "drops": 0, "drift": 0}
 
     def write(self, acks: list[Ack]) -> None:
         """Add what is new to the journals of ticks and acknowledgements."""
-        done, first = self._ticks.done, self._written_acks
+        done = self._ticks.done
         if done > self._written_ticks:
             self._tick_rows.append(self._ticks.rows(self._written_ticks, done))
             self._written_ticks = done
-        if len(acks) > first:
-            self._ack_rows.append(dict(zip(ACKS.names, zip(*acks[first:], strict=True), strict=True)))
-            self._written_acks = len(acks)
+        if acks:
+            self._ack_rows.append(dict(zip(ACKS.names, zip(*acks, strict=True), strict=True)))
 
     def second(self, number: int, sample: dict[str, int], acks: list[Ack]) -> None:
         """Close a second: ticks and acknowledgements before its end count, the rest was sampled at its end.
@@ -92,18 +92,16 @@ class Chronicle:
         cut = self._counted_ticks + int(np.searchsorted(actual, end))
         span = slice(self._counted_ticks, cut)
         lags = self._ticks.actual[span] - self._ticks.intended[span]
-        upto = self._counted_acks
-        while upto < len(acks) and acks[upto].time_ns < end:
-            upto += 1
-        before = acks[self._counted_acks - 1].acknowledged if self._counted_acks else 0
-        last = acks[upto - 1] if upto > self._counted_acks else None
+        self._uncounted += acks
+        upto = sum(ack.time_ns < end for ack in self._uncounted)
+        last = self._uncounted[upto - 1] if upto else None
         row = {
             "second": number,
             "offered": sample["offered"],
             "published": int(self._ticks.count[span].sum()),
             "served": sample["served"] - self._before["served"],
-            "acknowledged": last.acknowledged - before if last else 0,
-            "acks": upto - self._counted_acks,
+            "acknowledged": last.acknowledged - self._acknowledged if last else 0,
+            "acks": upto,
             "drops": sample["drops"] - self._before["drops"],
             "ack_time": last.time_ns if last else -1,
             "ack_lag": last.lag if last else -1,
@@ -116,7 +114,8 @@ class Chronicle:
         }
         self._second_rows.append({name: [value] for name, value in row.items()})
         self._before = {name: sample[name] for name in self._before}
-        self._counted_ticks, self._counted_acks = cut, upto
+        self._counted_ticks, self._acknowledged = cut, last.acknowledged if last else self._acknowledged
+        del self._uncounted[:upto]
 
     def close(self) -> None:
         """Leave the journals as Parquet."""

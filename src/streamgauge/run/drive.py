@@ -173,7 +173,7 @@ class Driver:
         with self.lock:
             served, drops = self.backlog.served, self.backlog.settle(self.elapsed())
             queue, self.backlog.longest = self.backlog.longest, self.backlog.lag
-            acks = self.backlog.acks
+            acks = self.backlog.take_acks()
         drift = (self.clock.wall_ns() - self.wall_ns) - self.elapsed()
         sample = {
             "offered": self.offered(second),
@@ -207,7 +207,7 @@ class Driver:
             pass
         self.over.set()
         scribe.join()
-        self.chronicle.write(self.backlog.acks)
+        self.chronicle.write(self.backlog.take_acks())
         self.hiccups.stop()
         self.chronicle.close()
         self.server.shutdown()

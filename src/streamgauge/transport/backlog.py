@@ -88,6 +88,8 @@ class Backlog:
         self.full = False
         self.longest = 0
         self.acks: list[Ack] = []
+        """Acknowledgements that nobody has taken yet."""
+        self.ack_count = 0
         self.drops: list[Drop] = []
         self._cancelled: list[Drop] = []
         self._loans: dict[int, _Loan] = {}
@@ -210,6 +212,7 @@ class Backlog:
         self._cancelled = [c for c in self._cancelled if c.stop > self._shelf(c.lane).acknowledged]
         ack = Ack(now_ns, self.published, self.served, self.acknowledged, self.lag)
         self.acks.append(ack)
+        self.ack_count += 1
         return ack
 
     def _free(self, shelf: _Shelf, offset: int) -> None:
@@ -226,6 +229,11 @@ class Backlog:
         self.held_bytes -= sum(shelf.sizes[:done])
         for column in (shelf.starts, shelf.untils, shelf.batches, shelf.sizes):
             del column[:done]
+
+    def take_acks(self) -> list[Ack]:
+        """The acknowledgements since the last time, to be written down; they are kept here no longer."""
+        taken, self.acks = self.acks, []
+        return taken
 
     def settle(self, now_ns: int) -> int:
         """Turn cancelled streams that nobody read again in time into drops. How many drops there are."""

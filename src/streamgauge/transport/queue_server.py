@@ -65,7 +65,7 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
                 "lag": b.lag,
                 "longest": b.longest,
                 "held_bytes": b.held_bytes,
-                "acks": len(b.acks),
+                "acks": b.ack_count,
                 "drops": drops,
                 "full": b.full,
                 "until": b.until_us,
