@@ -32,7 +32,7 @@ def spread(length: int = 60, kind: Kind = "event-time") -> dict[Kind, Latencies]
 def test_a_queue_that_does_not_grow_is_sustained() -> None:
     verdict = judge(recording(walk(0.0)))
     assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.SUSTAINED, True, False)
-    assert verdict.reasons[0].startswith("the queue  by ")
+    assert verdict.reasons[0].startswith("the queue shrinks by ")
     assert verdict.reasons[0].endswith("allowed is 1.00%: within the objective")
 
 
