@@ -5,11 +5,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from _placement import here
-
 from streamgauge.model.units import format_rate
 from streamgauge.run.ceilings import collector_ceiling
 from streamgauge.run.launch import Launcher
+from streamgauge.run.place import place
 
 
 def main() -> None:
@@ -17,7 +16,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3.0)
     arguments = parser.parse_args()
-    where = here()
+    where = place({})
     for rows in (100, 16_384):
         rates = []
         for _ in range(arguments.repeats):

@@ -5,11 +5,10 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from _placement import here
-
 from streamgauge.model.units import format_duration, format_rate
 from streamgauge.run.ceilings import queue_ceiling, schedule_lag
 from streamgauge.run.launch import Launcher
+from streamgauge.run.place import place
 
 
 def main() -> None:
@@ -17,7 +16,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
-    where = here()
+    where = place({})
     with tempfile.TemporaryDirectory() as name, Launcher() as launcher:
         folder = Path(name)
         ceiling = statistics.median(queue_ceiling(launcher, folder / f"q{i}", where) for i in range(3))
