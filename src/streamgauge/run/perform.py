@@ -143,6 +143,8 @@ def _load(
     while True:
         time.sleep(_GLANCE)
         broken = _broken(stage, system, progress)
+        if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
+            continue  # no further second can be closed yet: the journals are not read for nothing
         ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
             seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
