@@ -36,8 +36,8 @@ MILLI = 1_000_000
 WARMUP, JUDGED = 1, 4
 """Seconds of a short trial: left out, and judged."""
 DRIVER, COLLECTOR, ENGINE = "streamgauge.run.drive", "streamgauge.run.collect", "streamgauge.engines.reference.work"
-NOISY, VERY_NOISY = 0.05, 0.10
-"""Shares of a core, used by strangers or stolen, that disturb a trial: on average, or in a single second."""
+NOISY = 0.05
+"""Share of a core, used by strangers or stolen in a single second, that disturbs a trial."""
 PLACEMENT = place({})
 Sabotage = Callable[[], object]
 
@@ -196,12 +196,10 @@ def disturbance(folder: Path, stop: int) -> str:
     rows = read_rows(folder / "monitor-cores")
     inside = rows["time"].to_numpy() <= (stop + 0.5) * SECOND
     foreign, steal, span = (rows[name].to_numpy()[inside] for name in ("foreign_us", "steal_us", "span_us"))
-    share, core = (foreign + steal) / np.maximum(span, 1), rows["core"].to_numpy()[inside]
-    on_average = max((float(share[core == each].mean()) for each in set(core.tolist())), default=0.0)
-    most = float(share.max(initial=0.0))
-    if on_average <= NOISY and most <= VERY_NOISY:
+    taken = [float((each / np.maximum(span, 1)).max(initial=0.0)) for each in (foreign, steal)]
+    if max(taken) <= NOISY:
         return ""
-    return f"strangers or steal took {format_share(on_average)} of a core, {format_share(most)} in one second"
+    return "in one second strangers took {} of a core, the hypervisor {}".format(*map(format_share, taken))
 
 
 def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:

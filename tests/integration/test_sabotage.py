@@ -96,7 +96,7 @@ def test_others_on_the_drivers_core_make_a_trial_invalid(tmp_path: Path) -> None
 def test_others_on_the_systems_core_make_a_trial_invalid(tmp_path: Path) -> None:
     with hogs(PLACEMENT.sut[0]):
         played = play(trial(), tmp_path)
-    played.is_(INVALID, "of the system under test's cores (at most 5%); keep other work off them")
+    played.is_(INVALID, "of the system under test's cores (at most 5%;", "keep other work off them")
     assert played.measured.foreign_share > 0.4, "all that the system itself leaves free"
 
 

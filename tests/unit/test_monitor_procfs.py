@@ -1,6 +1,7 @@
 """The texts of /proc, and what the roles used between two looks at them."""
 
 import os
+from itertools import pairwise
 from mmap import PAGESIZE
 from pathlib import Path
 
@@ -44,7 +45,7 @@ def test_cores_are_read_without_the_sum_and_waiting_for_disks_is_idle() -> None:
         "cpu  6862 0 3282 199058 1177 0 63 549 0 0\ncpu0 100 10 50 900 70 3 7 20 40 0\n"
         "cpu12 1 2 3 4 5 6 7 8 0 0\nintr 5\n"
     )
-    assert procfs.parse_cores(text) == {0: Core(170, 970, 20), 12: Core(19, 9, 8)}
+    assert procfs.parse_cores(text) == {0: Core(970, 20), 12: Core(9, 8)}
 
 
 def test_pressure_bytes_and_interfaces_are_read() -> None:
@@ -88,13 +89,13 @@ def test_what_a_short_lived_child_used_still_belongs_to_its_role() -> None:
     assert ours == {1: 700_000}
 
 
-def test_foreign_time_is_what_was_busy_on_a_core_and_not_ours() -> None:
-    before = Snapshot(0, {10: stat(1), 20: stat(1)}, cores={0: Core(1000, 0, 3), 1: Core(2000, 0, 0)})
+def test_foreign_time_is_what_was_neither_idle_on_a_core_nor_ours() -> None:
+    before = Snapshot(0, {10: stat(1), 20: stat(1)}, cores={0: Core(1000, 3), 1: Core(2000, 0)})
     after = Snapshot(
         10**9,
         {10: stat(1, 60), 20: stat(1, 30)},
         {(10, 10): Thread(600_000_000, 5_000, 1), (20, 20): Thread(300_000_000, 7_000, 0)},
-        cores={0: Core(1030, 0, 13), 1: Core(2090, 0, 0)},
+        cores={0: Core(1060, 13), 1: Core(2010, 0)},
     )
     rows, ours = role_rows(before, after, (SUT, DRIVER))
     assert [(r["role"], r["cpu_us"], r["run_delay_ns"]) for r in rows] == [
@@ -103,9 +104,21 @@ def test_foreign_time_is_what_was_busy_on_a_core_and_not_ours() -> None:
     ]
     cores = core_rows(before, after, ours)
     assert [(c["core"], c["busy_us"], c["ours_us"], c["foreign_us"], c["steal_us"]) for c in cores] == [
-        (0, 300_000, 300_000, 0, 100_000),
+        (0, 400_000, 300_000, 100_000, 100_000),
         (1, 900_000, 600_000, 300_000, 0),
     ]
+
+
+def test_what_one_look_shows_too_much_of_the_next_shows_too_little_of_so_that_the_sum_is_true() -> None:
+    looks = [
+        Snapshot(second * 10**9, {10: stat(1)}, {(10, 10): Thread(ran * 10**6, 0, 1)}, cores={1: Core(idle, 0)})
+        for second, ran, idle in ((0, 0, 0), (1, 450, 50), (2, 1000, 100))
+    ]
+    foreign = [
+        core_rows(before, after, role_rows(before, after, (SUT,))[1])[0]["foreign_us"]
+        for before, after in pairwise(looks)
+    ]
+    assert foreign == [50_000, -50_000]
 
 
 def test_memory_threads_and_bytes_are_summed_over_the_role() -> None:

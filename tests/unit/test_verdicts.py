@@ -131,7 +131,7 @@ FAULTS = {
     "clock step": (recording(clock_step=2 * SECOND), "the wall clock stepped by 2s"),
     "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock stepped by 2s"),
     "run delay": (recording(run_delay=0.2 * SECOND), "waited for a CPU 20% of the time (at most 10%)"),
-    "foreign CPU": (recording(foreign=80_000), "others used 8% of the system under test's cores (at most 5%)"),
+    "foreign CPU": (recording(foreign=80_000), "others used 8% of the system under test's cores (at most 5%;"),
     "driver failed": (recording(ending="driver-failed", detail="no memory"), "the driver failed: no memory"),
     "disturbance": (recording(disturbances=("the broker died after 3 s",)), "the broker died after 3 s"),
 }

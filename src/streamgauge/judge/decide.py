@@ -83,7 +83,8 @@ def driver_faults(recording: Recording, m: Measurement) -> list[str]:
     if m.foreign_share > MOST_FOREIGN:
         faults.append(
             f"others used {format_share(m.foreign_share)} of the system under test's cores (at most "
-            f"{format_share(MOST_FOREIGN)}); keep other work off them"
+            f"{format_share(MOST_FOREIGN)}; the hypervisor took {format_share(m.steal_share)}); "
+            "keep other work off them"
         )
     return faults
 

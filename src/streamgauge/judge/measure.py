@@ -111,11 +111,17 @@ def measure(recording: Recording) -> Measurement:
         schedule_lag_worst=float(judged["schedule_lag"].max(initial=0)),
         achieved_share=published / offered if offered else 1.0,
         run_delay_share=float(judged["run_delay"].sum()) / SECOND / length,
-        foreign_share=float(judged["foreign"].mean()) / 1e6 if len(judged) else 0.0,
+        foreign_share=max(_share(judged, "foreign"), _share(judged, "steal")),
+        steal_share=_share(judged, "steal"),
         clock_step=float(np.abs(seconds["clock_step"]).max(initial=0)),
         sut_cpu_seconds=float(judged["sut_cpu"].sum()) / 1e6,
         driver_cpu_seconds=float(judged["driver_cpu"].sum()) / 1e6,
     )
+
+
+def _share(judged: Seconds, name: str) -> float:
+    """The mean of a column in parts per million, as a share."""
+    return float(judged[name].mean()) / 1e6 if len(judged) else 0.0
 
 
 def warmup(trial: Trial, seconds: Seconds) -> tuple[int, bool]:

@@ -70,6 +70,7 @@ class Measurement:
     achieved_share: float = 1.0
     run_delay_share: float = 0.0
     foreign_share: float = 0.0
+    steal_share: float = 0.0
     clock_step: float = 0.0
     sut_cpu_seconds: float = 0.0
     driver_cpu_seconds: float = 0.0

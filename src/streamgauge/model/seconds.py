@@ -59,7 +59,8 @@ LARGEST = (
     "schedule_lag",  # nanoseconds: p99 of actual − intended publication
     "run_delay",  # nanoseconds the driver's threads waited for a CPU
     "clock_step",  # nanoseconds: wall clock against monotonic clock
-    "foreign",  # parts per million of the SUT's cores used by steal and strangers
+    "foreign",  # parts per million of the SUT's cores that were neither idle nor ours; only sums are above zero
+    "steal",  # parts per million of the SUT's cores that the hypervisor took, from us or from others
 )
 COLUMNS = SUMMED + LATEST + LARGEST
 

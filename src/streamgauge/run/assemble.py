@@ -74,14 +74,15 @@ def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]
         _of_role(roles, role, source, length)
         for role, source in ((SUT, "cpu_us"), (DRIVER, "cpu_us"), (DRIVER, "run_delay_ns"))
     )
-    foreign, span, _ = _of_cores(cores, placement.sut, length)
-    strange, _, busy = _of_cores(cores, placement.driver, length)
+    foreign, stolen, span, _ = _of_cores(cores, placement.sut, length)
+    strange, robbed, _, busy = _of_cores(cores, placement.driver, length)
     return {
         "sut_cpu": sut_cpu,
         "driver_cpu": driver_cpu,
         # the driver's threads also wait for each other; strangers answer for their share of its cores
-        "run_delay": waited * strange // np.maximum(busy, 1),
+        "run_delay": waited * np.clip(np.maximum(strange, robbed), 0, busy) // np.maximum(busy, 1),
         "foreign": foreign * 1_000_000 // np.maximum(span, 1),
+        "steal": stolen * 1_000_000 // np.maximum(span, 1),
     }
 
 
@@ -93,16 +94,14 @@ def _of_role(rows: Rows, role: str, name: str, length: int) -> Ints:
     return column
 
 
-def _of_cores(rows: Rows, cores: tuple[int, ...], length: int) -> tuple[Ints, Ints, Ints]:
-    """Microseconds on these cores: used by strangers or stolen, gone by, and busy or stolen."""
-    columns = tuple(np.zeros(length, np.int64) for _ in range(3))
+def _of_cores(rows: Rows, cores: tuple[int, ...], length: int) -> tuple[Ints, Ints, Ints, Ints]:
+    """Microseconds on these cores: neither idle nor ours, stolen, gone by, and not idle."""
+    columns = tuple(np.zeros(length, np.int64) for _ in range(4))
     if rows and cores:
         chosen = np.flatnonzero(np.isin(rows["core"], cores))
-        stolen = rows["steal_us"][chosen]
-        values = (rows["foreign_us"][chosen] + stolen, rows["span_us"][chosen], rows["busy_us"][chosen] + stolen)
-        for column, value in zip(columns, values, strict=True):
-            _put(column, rows["time"][chosen], value)
-    return columns[0], columns[1], columns[2]
+        for column, name in zip(columns, ("foreign_us", "steal_us", "span_us", "busy_us"), strict=True):
+            _put(column, rows["time"][chosen], rows[name][chosen])
+    return columns[0], columns[1], columns[2], columns[3]
 
 
 def _put(column: Ints, time: Ints, values: Ints) -> None:

@@ -52,21 +52,23 @@ def parse_io(text: str) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """CPU times of one core in ticks since boot."""
+    """CPU times of one core in ticks since boot.
 
-    busy: int
+    What was idle is counted exactly by the kernel; what was busy only by where its ticks fell, so it is not here.
+    """
+
     idle: int
     steal: int
 
 
 def parse_cores(text: str) -> dict[int, Core]:
-    """The lines cpu0, cpu1, … of /proc/stat. Guest time is in user time already; waiting for a disk is idle."""
+    """The lines cpu0, cpu1, … of /proc/stat. Waiting for a disk is idle."""
     cores = {}
     for line in text.splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name[3:].isdigit():
-            user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
-            cores[int(name[3:])] = Core(user + nice + system + irq + softirq, idle + iowait, steal)
+            _, _, _, idle, iowait, _, _, steal = map(int, fields[:8])
+            cores[int(name[3:])] = Core(idle + iowait, steal)
     return cores
 
 

@@ -1,7 +1,9 @@
 """What each role used between two looks at /proc. Pure: snapshots in, rows out.
 
 CPU of a role is that of its processes and of their children that have ended and were waited for, so that
-short-lived ones are not mistaken for strangers. Foreign CPU of a core is what was busy on it and not ours.
+short-lived ones are not mistaken for strangers. Foreign CPU of a core is what was neither idle on it nor ours.
+It has a sign: the counters are read one after the other, so one second shows too much and the next too little, and
+only their sum over a trial is the truth.
 """
 
 from dataclasses import dataclass, field
@@ -103,20 +105,24 @@ def role_rows(before: Snapshot, after: Snapshot, roles: tuple[Role, ...]) -> tup
 
 
 def core_rows(before: Snapshot, after: Snapshot, ours: dict[int, float]) -> list[Row]:
-    """One row per core: busy, stolen by the hypervisor, ours, and foreign, in microseconds."""
+    """One row per core: not idle, stolen by the hypervisor, ours, and the rest, in microseconds.
+
+    A thread's own time goes on while the hypervisor has its core, so steal may be in ours or in the rest.
+    """
     rows: list[Row] = []
     for core, now in after.cores.items():
         then = before.cores.get(core, now)
-        busy, own = (now.busy - then.busy) * TICK_US, round(ours.get(core, 0.0))
+        span, own = (after.time_ns - before.time_ns) // 1000, round(ours.get(core, 0.0))
+        busy = span - (now.idle - then.idle) * TICK_US
         rows.append(
             {
                 "time": after.time_ns,
                 "core": core,
-                "span_us": (after.time_ns - before.time_ns) // 1000,
+                "span_us": span,
                 "busy_us": busy,
                 "steal_us": (now.steal - then.steal) * TICK_US,
                 "ours_us": own,
-                "foreign_us": max(0, busy - own),
+                "foreign_us": busy - own,
             }
         )
     return rows
