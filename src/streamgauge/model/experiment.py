@@ -57,6 +57,8 @@ class SearchPlan:
     precision: float = 0.05
     lower_bound: bool = True
     """For demand: start each load at the demand of the load below it (Theodolite §6)."""
+    also: tuple[float, ...] = ()
+    """For the sustainable throughput: shares of it that are measured once it is found (Karimov: 90 %)."""
 
 
 @dataclass(frozen=True, slots=True)

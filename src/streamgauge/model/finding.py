@@ -52,6 +52,8 @@ class Finding:
     sentence: str
     notes: tuple[str, ...] = ()
     trials: int = 0
+    also: tuple[tuple[float, int], ...] = ()
+    """(share, trial): the trials that measured this share of what holds, in the order in which they were asked for."""
 
     @property
     def width(self) -> float | None:
