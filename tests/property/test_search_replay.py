@@ -24,7 +24,14 @@ QUESTIONS: tuple[What, ...] = ("sustainable-throughput", "demand", "capacity", "
 
 
 def question(
-    what: What, strategy: Strategy, span: Span, *, repetitions: int = 1, precision: float = 0.05, early: bool = True
+    what: What,
+    strategy: Strategy,
+    span: Span,
+    *,
+    repetitions: int = 1,
+    precision: float = 0.05,
+    early: bool = True,
+    also: tuple[float, ...] = (),
 ) -> Experiment:
     return Experiment(
         name="a question",
@@ -34,7 +41,7 @@ def question(
         objectives=(),
         span=span,
         instances=Span(values=(1.0, 2.0, 3.0)),
-        search=SearchPlan(strategy, precision),
+        search=SearchPlan(strategy, precision, also=also),
         trial=TrialPlan(repetitions=repetitions, early=early),
     )
 
@@ -88,17 +95,22 @@ def test_any_sequence_of_verdicts_ends_and_any_prefix_replays_to_the_same_questi
     strategy=st.sampled_from(("adaptive", "binary")),
     kinds=st.lists(st.sampled_from(list(VerdictKind)), min_size=1, max_size=30),
     repetitions=st.integers(1, 2),
+    also=st.sampled_from(((), (0.9,), (0.9, 0.5))),
 )
 def test_any_sequence_of_verdicts_ends_on_a_range_too(
-    strategy: Strategy, kinds: list[VerdictKind], repetitions: int
+    strategy: Strategy, kinds: list[VerdictKind], repetitions: int, also: tuple[float, ...]
 ) -> None:
-    experiment = question("sustainable-throughput", strategy, Span(between=(10.0, 5000.0)), repetitions=repetitions)
+    span = Span(between=(10.0, 5000.0))
+    experiment = question("sustainable-throughput", strategy, span, repetitions=repetitions, also=also)
     past = played(experiment, kinds)
     for length in range(0, len(past), 7):
         assert build(experiment, "simulated").next(list(past[:length])) == past[length].ask
     (finding,) = build(experiment, "simulated").findings(past)
     if finding.holds and finding.fails:
         assert finding.holds.value < finding.fails.value
+    for share, number in finding.also:
+        assert finding.holds
+        assert abs(past[number - 1].ask.value / (share * finding.holds.value) - 1) < 1e-3
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

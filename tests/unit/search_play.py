@@ -44,6 +44,7 @@ def experiment(
     lower_bound: bool = True,
     repetitions: int = 1,
     early: bool = True,
+    also: tuple[float, ...] = (),
 ) -> Experiment:
     return Experiment(
         name="a question",
@@ -54,7 +55,7 @@ def experiment(
         dimension=dimension,
         span=span,
         instances=instances,
-        search=SearchPlan(strategy, precision, lower_bound),
+        search=SearchPlan(strategy, precision, lower_bound, also),
         trial=TrialPlan(repetitions=repetitions, early=early),
     )
 

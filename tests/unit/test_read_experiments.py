@@ -115,6 +115,14 @@ def test_objectives_mean_what_they_say(text: str, meaning: tuple[object, ...]) -
     assert objective(found.text) == found
 
 
+def test_shares_of_what_holds_may_be_measured_too() -> None:
+    experiment = read(SEARCHED + "search: {also: [90%, 0.5]}")
+    assert experiment.search.also == (0.9, 0.5)
+    assert read(write(experiment)) == experiment
+    assert "also: [90%, 50%]" in write(experiment)
+    assert "also" not in write(read(SEARCHED))
+
+
 def test_one_objective_needs_no_list() -> None:
     assert [o.text for o in read(SEARCHED + "objective: event-time p99 < 2s").objectives] == ["event-time p99 < 2s"]
 

@@ -148,6 +148,8 @@ def _check_search(question: Question, root: Table, problems: Problems) -> None:
         return
     if question.what == "nothing":
         problems.add(entry.mark, "search", "find: nothing searches nothing; remove search or find something")
-    elif isinstance(entry.node, Table) and question.what != "demand" and "lower_bound" in entry.node.entries:
-        mark = entry.node.entries["lower_bound"].mark
-        problems.add(mark, "search.lower_bound", f"only find: demand has it, not {question.what}")
+    elif isinstance(entry.node, Table):
+        for key, what in (("lower_bound", "demand"), ("also", "sustainable-throughput")):
+            if key in entry.node.entries and question.what != what:
+                message = f"only find: {what} has it, not {question.what}"
+                problems.add(entry.node.entries[key].mark, f"search.{key}", message)

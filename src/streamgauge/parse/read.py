@@ -159,7 +159,9 @@ def _instances(entries: Mapping[str, Entry], problems: Problems) -> Span | None:
 
 def _search(entries: Mapping[str, Entry], problems: Problems) -> SearchPlan:
     section = _section(SearchSection, "search", entries, problems)
-    return SearchPlan(section.strategy, section.precision, section.lower_bound) if section else SearchPlan()
+    if section is None:
+        return SearchPlan()
+    return SearchPlan(section.strategy, section.precision, section.lower_bound, tuple(section.also))
 
 
 def _section(kind: type[S], name: str, entries: Mapping[str, Entry], problems: Problems) -> S | None:

@@ -5,7 +5,7 @@ Each is a pydantic model: it checks the file and gives the JSON Schema its descr
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema, field_validator
 
 from streamgauge.model import units
 from streamgauge.model.experiment import Strategy
@@ -17,10 +17,12 @@ LONGEST = 7 * 86_400 * SECOND
 MOST_RATE = 9e9
 """No plan holds more events per second (model/profile.py)."""
 MOST_LEVELS = 500
+MOST_SHARES = 20
 
 Time = Annotated[Duration, Field(gt=0, le=LONGEST)]
 Load = Annotated[Rate, Field(gt=0, le=MOST_RATE)]
 Level = Annotated[Rate, Field(ge=0, le=MOST_RATE)]
+Part = Annotated[Share, Field(gt=0, lt=1)]
 
 
 def _auto_or_duration(text: object) -> int | None:
@@ -59,6 +61,18 @@ class SearchSection(Section):
     lower_bound: StrictBool = Field(
         default=True, description="for demand: begin each load at the demand of the load below it"
     )
+    also: list[Part] = Field(
+        default_factory=list,
+        max_length=MOST_SHARES,
+        description="for sustainable-throughput: shares of what holds that are measured too",
+    )
+
+    @field_validator("also")
+    @classmethod
+    def _once_each(cls, shares: list[float]) -> list[float]:
+        if len(set(shares)) < len(shares):
+            raise ValueError("names a share twice; one trial measures each")
+        return shares
 
 
 class TrialSection(Section):

@@ -46,7 +46,7 @@ def _first_exact(value: float, parse: Callable[[object], float], pretty: str, ex
 
 
 def quantity_of(annotation: object, metadata: Sequence[object] = ()) -> Quantity | None:
-    """The unit type (model/types.py) behind a field's annotation, if it is one; optional ones too."""
+    """The unit type (model/types.py) behind a field's annotation, if it is one; also of an optional or a list."""
     for item in metadata:
         if isinstance(item, BeforeValidator) and item.func in _PARSERS:
             return _PARSERS[item.func]
@@ -54,7 +54,7 @@ def quantity_of(annotation: object, metadata: Sequence[object] = ()) -> Quantity
     if origin is Annotated:
         base, *inner = get_args(annotation)
         return quantity_of(base, inner)
-    if origin in (Union, UnionType):
+    if origin in (Union, UnionType, list):
         found = (quantity_of(argument) for argument in get_args(annotation))
         return next((quantity for quantity in found if quantity), None)
     return None

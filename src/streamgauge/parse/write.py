@@ -66,7 +66,8 @@ def _span(span: Span, unit: Unit) -> dict[str, Any]:
 
 def _search(plan: SearchPlan, demand: bool) -> dict[str, Any]:
     said: dict[str, Any] = {"strategy": plan.strategy, "precision": spell(plan.precision, "share")}
-    return said | ({"lower_bound": plan.lower_bound} if demand else {})
+    said |= {"lower_bound": plan.lower_bound} if demand else {}
+    return said | ({"also": [spell(share, "share") for share in plan.also]} if plan.also else {})
 
 
 def _trial(plan: TrialPlan) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from streamgauge.model.finding import End, Finding
 from streamgauge.report.encode import document
-from streamgauge.report.view import Judged, Story, trials_of
+from streamgauge.report.story import Judged, Story, trials_of
+from streamgauge.report.why import why
 
 _UNITS = {"rate": "events/s", "duration": "ns", "share": "share", "count": "count"}
 
@@ -38,9 +39,19 @@ def _finding(finding: Finding, trials: Sequence[Judged]) -> dict[str, Any]:
         "precision": finding.width,
         "sentence": finding.sentence,
         "notes": list(finding.notes),
+        "also": [{"share": share, "trial": trial} for share, trial in finding.also],
+        "why": _why(finding, own),
+        "also": [{"share": share, "trial": trial} for share, trial in finding.also],
         "trials": len(own),
         "seconds": sum(t.seconds for t in own),
     }
+
+
+def _why(finding: Finding, own: Sequence[Judged]) -> dict[str, Any] | None:
+    found = why(finding, own)
+    if found is None:
+        return None
+    return {"trial": found.trial, "end": found.where, "limits": [asdict(limit) for limit in found.limits]}
 
 
 def unit_name(unit: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import End, Finding, Status, Told
 from streamgauge.model.trial import Ask
+from streamgauge.search import shares
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line, format_value
 from streamgauge.search.notes import notes, short_ends
@@ -12,6 +13,8 @@ from streamgauge.search.step import Bracket
 
 Ends = tuple[Point | None, Point | None]
 """What holds and what fails."""
+
+_NOT_DONE = "the search is not done"
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,14 @@ class Case:
     experiment: Experiment
     engine: str
     known: Known
-    next: Ask | Bracket
+    bracket: Bracket | None
+    """None as long as it is searched."""
     stop: Told | None
     """The trial of this line after which the search could not go on."""
     ended: str
     """Why the run ends before this line is done, if it does."""
+    parts: tuple[shares.Part, ...] = ()
+    """The shares of what holds that are measured beside it."""
 
     @property
     def line(self) -> Line:
@@ -36,11 +42,9 @@ def findings(case: Case) -> list[Finding]:
     """The answer of one line; where nothing is searched, one for each value."""
     if case.experiment.what == "nothing":
         return [_measured(case, value) for value in sorted(case.line.values)]
-    if case.stop:
+    if case.stop and (case.bracket is None or case.stop.verdict.stops_run):
         return [_stopped(case, case.stop)]
-    if isinstance(case.next, Ask):
-        return [_unfinished(case)]
-    return [_finished(case, case.next)]
+    return [_unfinished(case) if case.bracket is None else _finished(case, case.bracket)]
 
 
 def stop_reason(stop: Told) -> str:
@@ -48,10 +52,15 @@ def stop_reason(stop: Told) -> str:
     return f"the search stopped after trial {stop.trial}, which was {stop.verdict.kind}"
 
 
-def _finished(case: Case, bracket: Bracket) -> Finding:
-    known = case.known
+def ends(known: Known, bracket: Bracket) -> Ends:
+    """The two ends of a bracket, as the trials prove them."""
     holds = _end(known, bracket.holds, True) or (bracket.holds is not None and known.holds) or None
     fails = _end(known, bracket.fails, False) or (bracket.fails is not None and known.fails) or None
+    return holds, fails
+
+
+def _finished(case: Case, bracket: Bracket) -> Finding:
+    holds, fails = ends(case.known, bracket)
     status = _status(case.line, holds, fails)
     sentence = _demand(case, status, holds, fails) if case.line.dimension == "instances" else None
     sentence = sentence or _subject(case) + _extreme(case, status, holds, fails)
@@ -60,27 +69,34 @@ def _finished(case: Case, bracket: Bracket) -> Finding:
         reasons = [r for t in fails.deciding for r in t.verdict.reasons]
         sentence = f"the system under test fails at {_easiest(case)} already: {_first(reasons)}"
     extra = (bracket.reason,) if bracket.reason else ()
-    return _make(case, status, (holds, fails), sentence, (*extra, *notes(known)))
+    why = _invalid(case, case.stop) if case.stop else case.ended or _NOT_DONE
+    beside = shares.notes(case.line, case.parts, why)
+    return _make(case, status, (holds, fails), sentence, (*extra, *notes(case.known), *beside))
 
 
 def _stopped(case: Case, stop: Told) -> Finding:
-    at, reason = case.line.text(stop.ask.value), _first(stop.verdict.reasons)
+    reason = _first(stop.verdict.reasons)
     if stop.verdict.stops_run:
         status: Status = "failed"
-        sentence = f"{_subject(case)}stopped at {at} (trial {stop.trial}): {reason}"
+        sentence = f"{_subject(case)}stopped at {case.line.text(stop.ask.value)} (trial {stop.trial}): {reason}"
     else:
         status = "invalid"
-        tries = case.experiment.trial.invalid_retries + 1
-        times = f"{tries} times in a row" if tries > 1 else "once"
-        sentence = f"{_subject(case)}could not be measured: INVALID {times} at {at} (trial {stop.trial}): {reason}"
+        sentence = f"{_subject(case)}could not be measured: {_invalid(case, stop)}"
     rest = tuple(r for r in stop.verdict.reasons if r != reason)
     known = case.known
     return _make(case, status, (known.holds, known.fails), sentence, (*rest, *notes(known), *short_ends(known)))
 
 
+def _invalid(case: Case, stop: Told) -> str:
+    """The driver or the machine failed as often as it may: where, and why."""
+    tries = case.experiment.trial.invalid_retries + 1
+    times = f"{tries} times in a row" if tries > 1 else "once"
+    return f"INVALID {times} at {case.line.text(stop.ask.value)} (trial {stop.trial}): {_first(stop.verdict.reasons)}"
+
+
 def _unfinished(case: Case) -> Finding:
     known, line = case.known, case.line
-    why = case.ended or "the search is not done"
+    why = case.ended or _NOT_DONE
     parts = []
     if known.holds:
         parts.append(f"holds {line.text(known.holds.value)} so far")
@@ -139,6 +155,7 @@ def _make(case: Case, status: Status, ends: Ends, sentence: str, said: tuple[str
         sentence=sentence,
         notes=said,
         trials=case.known.trials,
+        also=shares.measured(case.parts),
     )
 
 

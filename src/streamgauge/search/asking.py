@@ -9,7 +9,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding, Told
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask, Purpose
-from streamgauge.search import answer, forecast, questions, strategies
+from streamgauge.search import answer, forecast, questions, shares, strategies
 from streamgauge.search.known import EXTRA, Known, learn
 from streamgauge.search.line import Line, Taken, format_value
 from streamgauge.search.step import Bracket, Step, Try
@@ -23,6 +23,9 @@ class Place:
 
     known: Known
     next: Ask | Bracket
+    bracket: Bracket | None = None
+    """Once it is found, also while shares of it are still to be measured."""
+    parts: tuple[shares.Part, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Search:
         for place in self._places(past):
             here = stop if stop and _belongs(stop, place.known.line) else None
             elsewhere = answer.stop_reason(stop) if stop else ended
-            case = answer.Case(self.experiment, self.engine, place.known, place.next, here, elsewhere)
+            case = answer.Case(self.experiment, self.engine, place.known, place.bracket, here, elsewhere, place.parts)
             found += answer.findings(case)
         return tuple(found)
 
@@ -98,8 +101,15 @@ class Search:
         return place
 
     def _place(self, line: Line, trials: list[Told]) -> Place:
-        known = learn(line, trials, self.experiment.trial.repetitions)
-        return Place(known, self._again(known, trials) or self._onward(line, known))
+        searched, beside = shares.split(self.experiment, trials)
+        known = learn(line, searched, self.experiment.trial.repetitions)
+        step = self._again(known, searched) or self._onward(line, known)
+        known = replace(known, trials=len(trials))
+        if isinstance(step, Ask):
+            return Place(known, step)
+        holds, _ = answer.ends(known, step)
+        parts = shares.parts(self.experiment, line, holds.value if holds else None, beside)
+        return Place(known, shares.next_ask(line, parts) or step, step, parts)
 
     def _again(self, known: Known, trials: list[Told]) -> Ask | None:
         """An INVALID trial is repeated as it was, and a value is asked as often as there are repetitions."""

@@ -61,13 +61,16 @@ class Line:
         return self.gap(easier, harder) <= self.precision * 1.0001
 
     def plain(self, value: float) -> float:
-        """The value as one would write it: no digits beyond what the precision needs."""
+        """The value as one would write it, kept inside the line."""
         if value == 0 or not math.isfinite(value):
             return value
-        digits = max(4, math.ceil(-math.log10(self.precision)) + 2)
-        rounded = float(f"{value:.{digits - 1}e}")
         low, high = sorted((self.easy, self.hard))
-        return min(max(rounded, low), high)
+        return min(max(self.rounded(value), low), high)
+
+    def rounded(self, value: float) -> float:
+        """The value without digits beyond what the precision needs."""
+        digits = max(4, math.ceil(-math.log10(self.precision)) + 2)
+        return float(f"{value:.{digits - 1}e}")
 
     def middle(self, easier: float, harder: float) -> float | None:
         """A value halfway between two others, geometrically; None where there is none left."""

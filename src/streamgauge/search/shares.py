@@ -1,0 +1,64 @@
+"""Shares: once the bracket is found, what the system does at a share of the load that it holds.
+
+Karimov reports latencies at 100 % and at 90 % of the sustainable throughput. Such a trial measures and proves
+nothing: it is kept apart from the trials of the search, so that it can never move the bracket.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.model.trial import Ask
+from streamgauge.model.units import format_share
+from streamgauge.search.line import Line
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A share of what holds, and the trial that measured it, if one did."""
+
+    share: float
+    value: float
+    told: Told | None
+
+
+def split(experiment: Experiment, trials: Sequence[Told]) -> tuple[list[Told], list[Told]]:
+    """The trials of the search, and those at shares of what it found."""
+    if experiment.what == "nothing":
+        return list(trials), []
+    searched = [t for t in trials if t.ask.purpose != "measure"]
+    return searched, [t for t in trials if t.ask.purpose == "measure"]
+
+
+def parts(experiment: Experiment, line: Line, holds: float | None, beside: Sequence[Told]) -> tuple[Part, ...]:
+    """Every share that the experiment asks for; none where nothing holds. INVALID trials measured nothing."""
+    if holds is None:
+        return ()
+    valid = {t.ask.value: t for t in beside if t.verdict.kind is not VerdictKind.INVALID}
+    values = [(share, line.rounded(share * holds)) for share in experiment.search.also]
+    return tuple(Part(share, value, valid.get(value)) for share, value in values)
+
+
+def next_ask(line: Line, wanted: Sequence[Part]) -> Ask | None:
+    """The next share to measure; the same again as long as its trials are INVALID."""
+    left = (part for part in wanted if part.told is None)
+    return next((Ask(line.dimension, part.value, "measure", line.fixed) for part in left), None)
+
+
+def measured(wanted: Sequence[Part]) -> tuple[tuple[float, int], ...]:
+    """(share, trial) of what was measured."""
+    return tuple((part.share, part.told.trial) for part in wanted if part.told)
+
+
+def notes(line: Line, wanted: Sequence[Part], why: str) -> Iterator[str]:
+    """What a reader of the finding must know of them; ``why`` is the reason for what was not measured."""
+    for part in wanted:
+        place = f"{format_share(part.share)} of what holds ({line.text(part.value)})"
+        told = part.told
+        if told is None:
+            yield f"{place} was not measured: {why}"
+        elif told.verdict.holds is not True:
+            reason = told.verdict.reasons[0] if told.verdict.reasons else "no reason was given"
+            yield f"{place} was {told.verdict.kind} in trial {told.trial}, which does not move the bracket: {reason}"

@@ -1,0 +1,183 @@
+"""Once the bracket is found, shares of what holds are measured; they never move it."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from search_play import (
+    CRASHES,
+    FAILS,
+    FALSIFIED,
+    FIVE,
+    INVALID,
+    STRATEGIES,
+    UNDECIDED,
+    Answer,
+    experiment,
+    found,
+    only,
+    play,
+    verdict,
+)
+
+from streamgauge.model.experiment import Experiment, Span, Strategy
+from streamgauge.model.finding import Told
+from streamgauge.model.measurement import Verdict
+from streamgauge.model.trial import Ask
+from streamgauge.model.units import SECOND
+from streamgauge.parse import read
+from streamgauge.run.clock import Limits
+from streamgauge.run.explore import explore
+from streamgauge.search import build
+from streamgauge.store import Store
+
+RANGE = Span(between=(10_000.0, 5_000_000.0))
+ALSO = (0.9, 0.5)
+
+
+def question(strategy: Strategy = "binary", span: Span = RANGE, also: tuple[float, ...] = ALSO) -> Experiment:
+    return experiment(span=span, strategy=strategy, also=also)
+
+
+def boundary_of(span: Span) -> float:
+    return 3.5 if span.values else 730_000.0
+
+
+def truth(span: Span = RANGE, beside: Verdict | None = None) -> Answer:
+    """Right about every load; about shares of what holds it says ``beside``, if that is given."""
+    return lambda ask: beside if beside and ask.purpose == "measure" else verdict(ask.value <= boundary_of(span))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("span", [FIVE, RANGE])
+def test_every_strategy_measures_the_shares_last_and_finds_what_it_would_find_without(
+    strategy: Strategy, span: Span
+) -> None:
+    (plain,), before = found(question(strategy, span, also=()), truth(span))
+    (finding,), past = found(question(strategy, span), truth(span))
+    assert [t.ask for t in past[:-2]] == [t.ask for t in before]
+    assert finding.holds is not None
+    assert [t.ask.purpose for t in past[-2:]] == ["measure", "measure"]
+    assert [t.ask.value for t in past[-2:]] == pytest.approx([s * finding.holds.value for s in ALSO], rel=1e-3)
+    assert finding.also == ((0.9, len(past) - 1), (0.5, len(past)))
+    assert finding.trials == len(past)
+    assert (finding.status, finding.holds, finding.fails) == (plain.status, plain.holds, plain.fails)
+    assert (finding.sentence, finding.notes) == (plain.sentence, plain.notes)
+
+
+@pytest.mark.parametrize("beside", [FAILS, UNDECIDED, CRASHES])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Strategy, beside: Verdict) -> None:
+    (plain,), before = found(question(strategy, also=()), truth())
+    (finding,), past = found(question(strategy, also=(0.9,)), truth(beside=beside))
+    assert len(past) == len(before) + 1
+    assert (finding.status, finding.holds, finding.fails) == (plain.status, plain.holds, plain.fails)
+    (note,) = set(finding.notes) - set(plain.notes)
+    assert note.startswith("90% of what holds (")
+    assert note.endswith(
+        f"was {beside.kind} in trial {len(past)}, which does not move the bracket: {beside.reasons[0]}"
+    )
+
+
+def test_an_invalid_share_is_repeated_and_another_trial_counts() -> None:
+    asked: list[Ask] = []
+
+    def stormy(ask: Ask) -> Verdict:
+        asked.append(ask)
+        return INVALID if ask.purpose == "measure" and asked.count(ask) < 3 else verdict(ask.value <= 730_000)
+
+    finding = only(question(also=(0.9,)), stormy)
+    assert len(set(asked[-3:])) == 1
+    assert finding.also == ((0.9, len(asked)),)
+    assert not any("90%" in note for note in finding.notes)
+
+
+def test_a_share_that_stays_invalid_ends_the_search_and_leaves_the_bracket_with_a_note() -> None:
+    (plain,), before = found(question(also=()), truth())
+    (finding,), past = found(question(), truth(beside=INVALID))
+    assert len(past) == len(before) + 3
+    assert (finding.status, finding.holds, finding.fails, finding.also) == ("bracketed", plain.holds, plain.fails, ())
+    assert sum("was not measured: INVALID 3 times in a row" in note for note in finding.notes) == 2
+
+
+def test_wrong_output_at_a_share_is_wrong_output() -> None:
+    finding = only(question(), truth(beside=FALSIFIED))
+    assert finding.status == "failed"
+    assert "12 outputs are wrong" in finding.sentence
+
+
+def test_a_run_that_ends_before_the_shares_are_measured_keeps_its_bracket_and_says_so() -> None:
+    search = build(question(also=(0.9,)), "simulated")
+    past = play(search, truth())[:-1]
+    (finding,) = search.findings(past, "the budget of 5m is spent")
+    assert finding.status == "bracketed"
+    assert finding.also == ()
+    assert any(n.startswith("90% of ") and n.endswith("not measured: the budget of 5m is spent") for n in finding.notes)
+
+
+def test_where_nothing_holds_there_is_no_share_of_it() -> None:
+    (finding,), past = found(question(), lambda _: FAILS)
+    assert finding.status == "none-holds"
+    assert {t.ask.purpose for t in past} <= {"probe", "confirm"}
+    assert not any("not measured" in note for note in finding.notes)
+
+
+def test_where_all_holds_the_share_is_of_the_end_of_the_range() -> None:
+    _, past = found(question(also=(0.9,)), lambda ask: verdict(ask.value <= 5e6))
+    assert past[-1].ask == Ask("load", 4_500_000.0, "measure")
+
+
+def test_a_share_may_lie_below_the_range() -> None:
+    _, past = found(question(also=(0.5,), span=Span(between=(1000.0, 1050.0))), lambda _: verdict(True))
+    assert past[-1].ask.value == pytest.approx(525, rel=1e-3)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_prefix_of_the_past_replays_to_the_same_question(strategy: Strategy) -> None:
+    asked: list[Ask] = []
+
+    def stormy(ask: Ask) -> Verdict:
+        asked.append(ask)
+        return INVALID if len(asked) % 2 else verdict(ask.value <= 730_000)
+
+    _, past = found(question(strategy), stormy)
+    for length, told in enumerate(past):
+        again = [Told(t.ask, t.verdict, t.trial) for t in past[:length]]
+        assert build(question(strategy), "simulated").next(again) == told.ask
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_forecast_has_the_shares_in_it(strategy: Strategy) -> None:
+    plain = build(question(strategy, also=()), "").forecast()
+    with_shares = build(question(strategy), "").forecast()
+    assert (with_shares.likely, with_shares.full_likely) == (plain.likely + 2, plain.full_likely + 2)
+    assert with_shares.full_most == plain.full_most + 2
+    assert with_shares.full_least == plain.full_least, "where nothing holds, there is no share of it"
+
+
+FILE = """
+name: also
+workload: windowed-aggregation
+engine: {name: simulated, capacity: 730k/s, noise: 3%}
+find: sustainable-throughput
+load: {between: [10k/s, 5M/s]}
+search: {also: [90%]}
+trial: {duration: 30s}
+"""
+
+
+def test_a_run_in_virtual_time_measures_at_ninety_percent_and_resumes_to_it(tmp_path: Path) -> None:
+    asked, store, now = read(FILE), Store(tmp_path), datetime(2026, 11, 16, tzinfo=UTC)
+    one, other = (store.create(asked, FILE, {}, now, token) for token in ("one", "other"))
+    whole = explore(asked, one)
+    (finding,) = whole.findings
+    ((share, number),) = finding.also
+    (measured,) = [kept for kept in one.trials() if kept.trial.number == number]
+    assert finding.holds is not None
+    assert measured.trial.load == pytest.approx(share * finding.holds.value, rel=1e-3)
+    assert measured.extent.count >= 30
+    # a budget that the search alone spends leaves nothing for the last trial
+    cut = explore(asked, other, Limits(budget=whole.spent - measured.extent.count * SECOND))
+    assert cut.ended
+    assert (cut.findings[0].status, cut.findings[0].also) == (finding.status, ())
+    assert explore(asked, other).findings == whole.findings
