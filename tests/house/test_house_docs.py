@@ -19,12 +19,21 @@ from streamgauge.judge.decide import (
     MOST_SCHEDULE_LAG,
     MOST_SCHEDULE_STALL,
 )
-from streamgauge.model.calibration import CLIP, Calibration, CapacityRow, Ceilings, LatencyRow
+from streamgauge.model.calibration import (
+    CLIP,
+    UNPROVEN,
+    Calibration,
+    CapacityRow,
+    Ceilings,
+    LagProbe,
+    LatencyRow,
+)
 from streamgauge.model.seconds import COLUMNS
 from streamgauge.parse import read, shipped_names
 from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
+from streamgauge.run.ceilings import SAFE_LAG, SHARES
 from streamgauge.workloads.registry import workloads
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -95,7 +104,7 @@ def test_the_reference_names_every_column_and_every_command() -> None:
 
 def test_the_reference_names_every_key_of_a_calibration() -> None:
     text = (ROOT / "docs/reference/json.md").read_text(encoding="utf-8").partition("### A calibration")[2]
-    keys = {field.name for part in (Calibration, Ceilings, CapacityRow, LatencyRow) for field in fields(part)}
+    keys = {field.name for part in (Calibration, Ceilings, CapacityRow, LagProbe, LatencyRow) for field in fields(part)}
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
 
 
@@ -120,6 +129,13 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
 def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
     for page in ("docs/concepts/driver.md", "docs/concepts/glossary.md", "docs/guide/calibrating.md", "CHANGELOG.md"):
         assert f"up to {CLIP * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
+    guide = (ROOT / "docs/guide/calibrating.md").read_text(encoding="utf-8")
+    for text in (guide, (ROOT / "docs/concepts/driver.md").read_text(encoding="utf-8")):
+        assert f"at most {SAFE_LAG / 10**6:g} ms" in text
+        assert f"at least {LEAST_ACHIEVED * 100:g} % of the events" in text
+        assert re.search(rf"{UNPROVEN * 100:g} % of (that|what it finds)", text)
+    *most, least = (f"{share * 100:g}" for share in SHARES[1:])
+    assert f"the first of {', '.join(most)} and {least} %" in guide
 
 
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:

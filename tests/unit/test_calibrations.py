@@ -1,9 +1,19 @@
 """Calibrations are kept per machine and placement, and their workspaces leave nothing behind."""
 
+import io
+import re
+from dataclasses import replace
 from pathlib import Path
 
-from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LatencyRow
+import pytest
+from rich.console import Console
+
+from streamgauge.judge.decide import MOST_SCHEDULE_LAG
+from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
+from streamgauge.report.calibration import render_calibration
+from streamgauge.run.ceilings import SHARES, ScheduleLag, timely_rates
 from streamgauge.store.calibrations import abandoned, keep, kept, workspace
+from streamgauge.store.documents import encode, read_content
 
 CEILINGS = Ceilings(20e6, 3e6, 1e6, 150_000.0, 1_700_000.0, 9_000_000.0)
 
@@ -25,8 +35,75 @@ def test_the_newest_calibration_of_a_machine_and_placement_counts(tmp_path: Path
     assert kept(tmp_path, "another box", "driver on 0") is None
 
 
-def test_a_search_goes_up_to_four_fifths_of_the_ceiling() -> None:
+def lag(rate: float, p99: float = 2e6, achieved: float = 1.0) -> ScheduleLag:
+    return ScheduleLag(rate, achieved * rate, 150_000, round(p99), 9_000_000, 600, 1_000_000)
+
+
+def probe(rate: float, p99: float, timely: bool) -> LagProbe:
+    return LagProbe(rate, rate, 150_000.0, p99, 9e6, timely)
+
+
+def test_a_search_goes_up_to_where_ticks_were_in_time() -> None:
+    assert replace(CEILINGS, believed=12e6).most == 12e6
+
+
+def test_a_calibration_from_before_that_was_looked_at_gives_four_fifths_of_the_flat_out_rate() -> None:
     assert CEILINGS.most == 16e6
+
+
+def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> None:
+    keep(tmp_path, made())
+    (path,) = (tmp_path / "calibrations").glob("*.json")
+    content = read_content(path, "calibration")
+    for name in ("believed", "probes"):
+        del content["ceilings"][name]
+    path.write_bytes(encode("calibration", content))
+    assert kept(tmp_path, "box, 2 cores", "driver on 0") == made()
+
+
+def test_it_is_looked_from_the_highest_share_down_to_the_first_where_ticks_are_in_time() -> None:
+    probes = timely_rates(20e6, lambda rate: lag(rate, 270e6 if rate > 12e6 else 20e6))
+    assert [p.rate for p in probes] == [16e6, 12e6]
+    assert [p.timely for p in probes] == [False, True]
+
+
+def test_ticks_that_come_in_time_but_not_all_of_them_do_not_count() -> None:
+    probes = timely_rates(20e6, lambda rate: lag(rate, achieved=0.99 if rate > 9e6 else 0.996))
+    assert [p.rate for p in probes] == [16e6, 12e6, 9e6]
+
+
+def test_safely_in_time_is_half_of_what_a_trial_may_have() -> None:
+    assert lag(1e6, MOST_SCHEDULE_LAG / 2).timely
+    assert not lag(1e6, MOST_SCHEDULE_LAG / 2 + 1).timely
+
+
+def test_where_ticks_are_late_everywhere_the_least_share_is_taken_and_the_calibration_says_so() -> None:
+    probes = timely_rates(20e6, lambda rate: lag(rate, 80e6))
+    assert [p.rate / 20e6 for p in probes] == pytest.approx(SHARES)
+    seen = tuple(probe(p.rate, p.p99, p.timely) for p in probes)
+    calibration = replace(made(), ceilings=replace(CEILINGS, believed=2e6, probes=seen))
+    assert calibration.problems()[-1] == (
+        "INVALID",
+        "ticks were late by 80ms (p99) at 2M/s already; keep other work off the machine",
+    )
+
+
+def test_a_person_reads_how_far_searches_go_and_how_late_ticks_are_there() -> None:
+    probes = (probe(16e6, 273e6, timely=False), probe(12e6, 12e6, timely=True))
+    calibration = replace(made(), ceilings=replace(CEILINGS, believed=12e6, probes=probes))
+    assert (
+        "generator and queue carry 20M/s flat out; "
+        "searches go up to 60% of it, 12M/s, where ticks are late by 12ms (p99)" in shown(calibration)
+    )
+    assert "searches go up to 80% of it, 16M/s\n" in shown(made())
+
+
+def shown(calibration: Calibration) -> str:
+    console = Console(file=io.StringIO(), width=200)
+    console.print(render_calibration(calibration))
+    text = console.file
+    assert isinstance(text, io.StringIO)
+    return re.sub(" +\n", "\n", text.getvalue())
 
 
 def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_told() -> None:

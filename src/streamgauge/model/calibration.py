@@ -2,8 +2,25 @@
 
 from dataclasses import dataclass
 
+from streamgauge.model.units import format_duration, format_rate
+
 CLIP = 0.8
-"""A search goes up to this share of the driver's ceiling; past it the driver would be measured."""
+"""A search never goes beyond this share of the driver's flat-out rate; past it the driver would be measured."""
+UNPROVEN = CLIP / 2
+"""The share that is believed where nobody looked whether ticks are in time there."""
+
+
+@dataclass(frozen=True, slots=True)
+class LagProbe:
+    """How late ticks were at one share of the flat-out rate. Rates in events per second, lags in nanoseconds."""
+
+    rate: float
+    achieved: float
+    lag_p50: float
+    lag_p99: float
+    lag_max: float
+    timely: bool
+    """Whether a trial at this rate would be safely within the bounds of a valid one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,17 +28,22 @@ class Ceilings:
     """What the driver can do, in events and rows per second, and how late its ticks are, in nanoseconds."""
 
     queue: float
+    """From the generator through the queue to a consumer that does nothing, flat out."""
     collector: float
     rate: float
     """The rate at which the schedule lag was measured."""
     lag_p50: float
     lag_p99: float
     lag_max: float
+    believed: float = 0.0
+    """The highest load at which ticks were safely in time; 0 in calibrations from before this was looked at."""
+    probes: tuple[LagProbe, ...] = ()
+    """Where it was looked, from the highest rate down."""
 
     @property
     def most(self) -> float:
         """The highest load that a search may try."""
-        return CLIP * self.queue
+        return self.believed or CLIP * self.queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +91,10 @@ class Calibration:
         told = [(row.verdict, row.reasons) for row in self.capacities]
         told += [(row.verdict, row.reasons) for row in self.latencies]
         bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
+        probes = self.ceilings.probes
+        if probes and not any(probe.timely for probe in probes):
+            late = f"ticks were late by {format_duration(probes[-1].lag_p99)} (p99)"
+            bad.append(
+                ("INVALID", f"{late} at {format_rate(probes[-1].rate)} already; keep other work off the machine")
+            )
         return list(dict.fromkeys(bad))

@@ -4,7 +4,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamgauge.model.calibration import CLIP, Calibration
+from streamgauge.model.calibration import Calibration, Ceilings
 from streamgauge.model.units import format_count, format_duration, format_rate
 
 
@@ -13,13 +13,20 @@ def render_calibration(c: Calibration) -> RenderableType:
     top = c.ceilings
     lines = [
         f"{c.machine}; {c.placement}",
-        f"generator and queue carry {format_rate(top.queue)}; "
-        f"searches go up to {CLIP:.0%} of it, {format_rate(top.most)}",
+        f"generator and queue carry {format_rate(top.queue)} flat out; {_believed(top)}",
         f"the collector takes {format_count(top.collector)} rows/s",
         f"ticks at {format_rate(top.rate)} are late by {format_duration(top.lag_p50)} (median), "
         f"{format_duration(top.lag_p99)} (p99), {format_duration(top.lag_max)} (max)",
     ]
     return Group(*(Text(line) for line in lines), Text(), _capacities(c), Text(), _latencies(c), *_reasons(c))
+
+
+def _believed(top: Ceilings) -> str:
+    """How far searches go, and how late ticks are there."""
+    share = f"{top.most / top.queue:.0%} of it, " if top.queue else ""
+    said = f"searches go up to {share}{format_rate(top.most)}"
+    probe = next((p for p in top.probes if p.rate == top.most), None)
+    return f"{said}, where ticks are late by {format_duration(probe.lag_p99)} (p99)" if probe else said
 
 
 def _table(*columns: str) -> Table:

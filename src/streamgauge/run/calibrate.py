@@ -17,13 +17,13 @@ from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.engines.reference.truth import truth
 from streamgauge.judge import Watch, decide, measure
-from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LatencyRow
+from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
-from streamgauge.run.ceilings import collector_ceiling, queue_ceiling, schedule_lag
+from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
 from streamgauge.run.clock import elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
@@ -43,9 +43,11 @@ OBJECTIVES = (
     Objective("lost", "==", 0.0, text="lost == 0"),
 )
 _OVERLOAD = 1.3
-_LENGTH = 6 * SECOND
-_REPEATABLE = 150 * SECOND
-"""Until then a trial that was disturbed is repeated; a calibration takes three minutes at most."""
+_CAPACITY_LENGTH = 4 * SECOND
+_LATENCY_LENGTH = 6 * SECOND
+"""A p99 needs a hundred firings; a capacity is found within a thousandth after a few seconds."""
+_LONGEST = 170 * SECOND
+"""A calibration takes three minutes at most: a trial that was disturbed is repeated only while there is time."""
 _WARMUP = 2 * SECOND
 _SLIDE = 50_000_000
 
@@ -71,16 +73,21 @@ def calibrate(
     with workspace(root, token) as folder:
         found = ceilings(folder, placement, say, runtime)
         told: dict[str, Any] = {"cores": cores, "say": say, "runtime": runtime}
-        capacities = tuple(_undisturbed(partial(_capacity, rate=r, **told), folder, begun) for r in CAPACITIES)
-        latencies = tuple(_undisturbed(partial(_latency, delay=d, **told), folder, begun) for d in DELAYS)
+        left = reversed(range(len(CAPACITIES) + len(DELAYS)))
+        capacities = tuple(
+            _undisturbed(partial(_capacity, rate=r, **told), folder, begun, next(left)) for r in CAPACITIES
+        )
+        latencies = tuple(_undisturbed(partial(_latency, delay=d, **told), folder, begun, next(left)) for d in DELAYS)
     spent = (elapsed_ns() - begun) / SECOND
     return Calibration(machine, placement.sentence, now().isoformat(), found, capacities, latencies, spent)
 
 
-def _undisturbed(attempt: Callable[[Path], Row], folder: Path, begun: int) -> Row:
-    """An INVALID trial is repeated, as in a run, as long as there is time for it."""
+def _undisturbed(attempt: Callable[[Path], Row], folder: Path, begun: int, left: int) -> Row:
+    """An INVALID trial is repeated, as in a run, if there is time for that and for the ``left`` ones after it."""
+    before = elapsed_ns()
     row = attempt(folder / "first")
-    again = row.verdict == "INVALID" and elapsed_ns() - begun < _REPEATABLE
+    took = elapsed_ns() - before
+    again = row.verdict == "INVALID" and elapsed_ns() - begun + (left + 1) * took <= _LONGEST
     return attempt(folder / "second") if again else row
 
 
@@ -91,13 +98,22 @@ def ceilings(folder: Path, placement: Placement, say: Say, runtime: Path | None 
         queue = queue_ceiling(launcher, folder / "queue", placement)
         say(f"schedule lag at {format_rate(LAG_RATE)}")
         lag = schedule_lag(launcher, folder / "lag", placement, LAG_RATE)
+        say("the highest load at which ticks are in time")
+        probes = timely_rates(
+            queue, lambda rate: schedule_lag(launcher, folder / f"{rate:.0f}", placement, rate, PROBE)
+        )
         say("ceiling of the collector")
         collector = collector_ceiling(launcher, folder / "collector", placement)
-    return Ceilings(queue, collector, lag.rate, lag.p50, lag.p99, lag.most)
+    kept = tuple(_kept(probe) for probe in probes)
+    return Ceilings(queue, collector, lag.rate, lag.p50, lag.p99, lag.most, kept[-1].rate, kept)
+
+
+def _kept(lag: ScheduleLag) -> LagProbe:
+    return LagProbe(lag.rate, lag.achieved, lag.p50, lag.p99, lag.most, lag.timely)
 
 
 def quick_ceiling(folder: Path, placement: Placement, runtime: Path | None = None) -> float:
-    """Events per second through generator and queue, for a run without a calibration."""
+    """Events per second through generator and queue, flat out, for a run without a calibration."""
     with Launcher(runtime) as launcher:
         return queue_ceiling(launcher, folder / "queue", placement)
 
@@ -106,7 +122,8 @@ def _capacity(folder: Path, *, rate: float, cores: int, say: Say, runtime: Path 
     """One saturated trial: what is measured, against what the engine really did."""
     say(f"a capacity of {format_rate(rate)}")
     options = ReferenceOptions.model_construct(capacity=rate, cores=cores).model_dump()
-    trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
+    params = {"window": SECOND, "slide": SECOND}
+    trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, params, _CAPACITY_LENGTH)
     where = folder / f"capacity-{rate:.0f}"
     recording = _perform(trial, where, runtime)
     measured = measure(recording)
@@ -121,7 +138,7 @@ def _latency(folder: Path, *, delay: int, cores: int, say: Say, runtime: Path | 
     options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=cores).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
-    recording = _perform(_trial(f"d{delay}", 100e3, options, params), where, runtime)
+    recording = _perform(_trial(f"d{delay}", 100e3, options, params, _LATENCY_LENGTH), where, runtime)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     true = _true_latencies(where, recording, measured.warmup_seconds)
@@ -162,7 +179,7 @@ def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
     return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)
 
 
-def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any]) -> Trial:
+def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any], length: int) -> Trial:
     return Trial(
         number=1,
         ask=Ask("load", load, "measure"),
@@ -172,8 +189,8 @@ def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, An
         options=options,
         instances=1,
         profile=constant(load),
-        duration=_LENGTH,
-        limit=_LENGTH,
+        duration=length,
+        limit=length,
         warmup=_WARMUP,
         warmup_limit=_WARMUP,
         queue_bound=0,

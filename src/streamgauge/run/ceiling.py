@@ -1,4 +1,4 @@
-"""How far a search may go: the share of the driver's ceiling that it can be believed at, on this machine."""
+"""How far a search may go: the highest load at which the driver can be believed, on this machine."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamgauge.engines.base import RealEngine
 from streamgauge.engines.registry import engines
-from streamgauge.model.calibration import CLIP
+from streamgauge.model.calibration import UNPROVEN
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.units import format_rate
 from streamgauge.run.environment import machine_name
@@ -39,6 +39,8 @@ def _ceiling(
 
     say("no calibration of this machine: a short check of the driver's ceiling (streamgauge calibrate does it well)")
     with workspace(root, token) as folder:
-        found = CLIP * quick_ceiling(folder, placement, runtime)
-    say(f"the driver is believed up to {format_rate(found)}")
+        flat_out = quick_ceiling(folder, placement, runtime)
+    found = UNPROVEN * flat_out
+    why = "no calibration has shown that its ticks are in time at more"
+    say(f"the driver is believed up to {format_rate(found)}, {UNPROVEN:.0%} of its flat-out rate: {why}")
     return found

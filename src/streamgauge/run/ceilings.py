@@ -4,13 +4,15 @@ Used by ``streamgauge calibrate`` and by the benches. Everything here runs the r
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from streamgauge.judge.decide import LEAST_ACHIEVED, MOST_SCHEDULE_LAG
+from streamgauge.model.calibration import CLIP
 from streamgauge.model.profile import LoadProfile, constant
 from streamgauge.model.units import SECOND
 from streamgauge.run.chronicle import p99
@@ -36,6 +38,12 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 _LEAD = 200 * MILLI
 _SETTLE = 1.0
 _FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick
+SHARES = (CLIP, 0.6, 0.45, 0.3, 0.2, 0.1)
+"""Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
+SAFE_LAG = MOST_SCHEDULE_LAG // 2
+"""A probe is short and its machine quiet: only half of what a trial may have is safely within it."""
+PROBE = 3.0
+"""Seconds of a probe."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,11 @@ class ScheduleLag:
     ticks: int
     hiccup: int
     """Longest hiccup of the driver's process meanwhile."""
+
+    @property
+    def timely(self) -> bool:
+        """Whether a trial at this rate would be safely valid, as far as the generator goes."""
+        return self.p99 <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
 
 
 @contextmanager
@@ -116,6 +129,19 @@ def schedule_lag(launcher: Launcher, folder: Path, where: Placement, rate: float
     return ScheduleLag(
         rate, float(achieved), int(np.median(lag)), p99(lag), int(lag.max()), len(lag), max(rows["hiccup"])
     )
+
+
+def timely_rates(flat_out: float, probe: Callable[[float], ScheduleLag]) -> list[ScheduleLag]:
+    """Shares of the flat-out rate, from the highest down to the first at which ticks are safely in time.
+
+    The flat-out rate alone says too much: close to it the generator has no idle time left to make events ahead.
+    """
+    probes: list[ScheduleLag] = []
+    for share in SHARES:
+        probes.append(probe(share * flat_out))
+        if probes[-1].timely:
+            break
+    return probes
 
 
 def collector_ceiling(
