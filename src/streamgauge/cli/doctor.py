@@ -40,7 +40,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     from streamgauge.report.encode import document
 
     places: list[Callable[[], Examined]] = [lambda: _writable(out), lambda: _disk(out)]
-    checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _engines)]
+    checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _spark, _engines)]
     for check in checks:
         sign, style = _SIGNS[check.state]
         talk.show(Text.assemble((sign, style), f"  {check.name}: {check.found}"))
@@ -115,10 +115,26 @@ def _clock() -> Examined:
 
 
 def _java() -> Examined:
-    found = shutil.which("java")
-    if found is None:
-        return Examined("java", "note", "not found", "install a JDK 17 or later; only engines on the JVM need it")
-    return Examined("java", "good", found)
+    from streamgauge.cli.java import java_home
+    from streamgauge.engines.java import LEAST, find_java, javas, manager, missing
+    from streamgauge.run.install_java import ask_java, is_root
+
+    found = find_java(java_home(), ask_java)
+    if found is not None:
+        return Examined("java", "good", f"{found.version} in {found.home}")
+    old = [*javas(java_home(), ask_java)]
+    shown = ", ".join(f"{java.version} in {java.home}" for java in old) or "not found"
+    fix = f"{missing(old, manager(), is_root())}; `streamgauge setup spark` does it where it may"
+    return Examined("java", "note", f"{shown}; engines on the JVM need {LEAST} or newer", fix)
+
+
+def _spark() -> Examined:
+    from streamgauge.cli.spark import INSTALL, pyspark_version
+
+    version = pyspark_version()
+    if version is None:
+        return Examined("spark", "note", "PySpark is missing; engine spark and show --recompute need it", INSTALL)
+    return Examined("spark", "good", f"PySpark {version}")
 
 
 def _engines() -> Examined:

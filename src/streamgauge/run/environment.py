@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 import streamgauge
+from streamgauge.engines.java import from_answer, from_release
 
 VERSION = 1
 """Of the keys of ``capture``."""
@@ -209,16 +210,14 @@ def _java() -> Fact | None:
 
 def java_release(text: str) -> Fact | None:
     """Version and vendor from the ``release`` file of a Java home."""
-    held = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
-    if "JAVA_VERSION" not in held:
-        return None
-    return {"version": held["JAVA_VERSION"], "vendor": held.get("IMPLEMENTOR")}
+    said = from_release(text)
+    return {"version": said[0], "vendor": said[1] or None} if said else None
 
 
 def java_version(text: str) -> Fact:
-    """The same from ``java -version``. Only the version is taken: the JVM prints its environment there too."""
-    version = re.search(r'^(\w+) version "([^"]+)"', text, re.MULTILINE)
-    return {"version": version[2] if version else None, "vendor": version[1] if version else None}
+    """The same from ``java -version``."""
+    version, vendor = from_answer(text) or (None, None)
+    return {"version": version, "vendor": vendor}
 
 
 def git_state(cwd: Path) -> Fact | None:

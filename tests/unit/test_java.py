@@ -1,0 +1,192 @@
+"""Finding a Java that is new enough, and saying how to get one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from streamgauge.cli.java import settle_java
+from streamgauge.engines.java import (
+    MANAGERS,
+    USUAL,
+    Java,
+    Manager,
+    find_java,
+    from_answer,
+    from_release,
+    javas,
+    major,
+    manager,
+    missing,
+)
+from streamgauge.run.install_java import install_java, rights
+
+APT = MANAGERS[0]
+
+
+def home(root: Path, name: str, version: str | None) -> Path:
+    """A folder that looks like a Java; without a version it has no ``release`` file."""
+    folder = root / name
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").write_text("#!/bin/sh\n")
+    (folder / "bin" / "java").chmod(0o755)
+    if version is not None:
+        (folder / "release").write_text(f'IMPLEMENTOR="Debian"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nothing_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [("17.0.15", 17), ("21-ea", 21), ("1.8.0_392", 8), ("11", 11), ("25+36", 25), ("", 0), ("unknown", 0), ("1", 1)],
+)
+def test_the_first_number_of_a_version_counts(version: str, number: int) -> None:
+    assert major(version) == number
+
+
+def test_a_release_file_and_the_program_say_the_same() -> None:
+    release = 'IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6"\nJAVA_VERSION="17.0.15"\n'
+    printed = 'Picked up JAVA_TOOL_OPTIONS: -Dx="1.8"\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime …\n'
+    assert from_release(release) == ("17.0.15", "Debian")
+    assert from_answer(printed) == ("17.0.15", "openjdk")
+    assert from_release("MODULES=x") is from_answer("no java here") is None
+
+
+def test_the_java_that_was_chosen_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen, on_path = home(tmp_path, "chosen", "21.0.2"), home(tmp_path, "on-path", "17.0.1")
+    home(tmp_path / "usual", "25", "25.0.1")
+    monkeypatch.setenv("PATH", str(on_path / "bin"))
+    usual = [f"{tmp_path}/usual/*"]
+    assert [java.major for java in javas(str(chosen), usual=usual)] == [21, 17, 25]
+    found = find_java("", usual=usual)
+    assert found is not None
+    assert (found.home, found.version, found.vendor) == (on_path, "17.0.1", "Debian")
+
+
+def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old, older = home(tmp_path, "old", "11.0.2"), home(tmp_path, "older", "1.8.0_392")
+    monkeypatch.setenv("PATH", str(older / "bin"))
+    home(tmp_path / "usual", "jdk-25", "25.0.1")
+    oldest = home(tmp_path / "usual", "jdk-17", "17.0.9")
+    found = find_java(str(old), usual=[f"{tmp_path}/usual/*"])
+    assert found is not None
+    assert found.home == oldest, "of those that nobody chose, the one that is surely supported"
+    assert find_java(str(old), usual=[]) is None
+
+
+def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
+    silent = home(tmp_path, "silent", None)
+    assert find_java(str(silent), usual=[]) is None
+    found = find_java(str(silent), lambda program: f'{program.name} version "21.0.1"', usual=[])
+    assert found is not None
+    assert (found.major, found.program) == (21, silent / "bin" / "java")
+
+
+def test_a_home_without_a_program_is_no_java(tmp_path: Path) -> None:
+    (tmp_path / "release").write_text('JAVA_VERSION="17"')
+    assert find_java(str(tmp_path), usual=[]) is None
+    assert all(pattern.startswith("/") for pattern in USUAL)
+
+
+def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os  # noqa: PLC0415
+    import shutil  # noqa: PLC0415
+
+    new, old = home(tmp_path, "new", "17.0.1"), home(tmp_path, "old", "11.0.2")
+    monkeypatch.setenv("PATH", str(old / "bin"))
+    monkeypatch.setenv("JAVA_HOME", str(new))
+    assert settle_java() == Java(new, "17.0.1", "Debian")
+    assert shutil.which("java") == str(new / "bin" / "java")
+    before = dict(os.environ)
+    settle_java()
+    assert dict(os.environ) == before, "once is enough"
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("apt-get", "apt-get install -y --no-install-recommends openjdk-17-jre-headless"),
+        ("dnf", "dnf install -y java-17-openjdk-headless"),
+        ("yum", "yum install -y java-17-openjdk-headless"),
+        ("zypper", "zypper --non-interactive install java-17-openjdk-headless"),
+        ("apk", "apk add --no-cache openjdk17-jre-headless"),
+        ("pacman", "pacman -Sy --noconfirm jre17-openjdk-headless"),
+    ],
+)
+def test_the_line_to_type_is_that_of_the_system(program: str, line: str) -> None:
+    known = manager(lambda name: name if name == program else None)
+    assert known is not None
+    assert missing([], known, root=True) == f"Java 17 or newer is needed, and none was found; type: {line}"
+    assert missing([], known, root=False).endswith(f"type: sudo {line}")
+
+
+def test_homebrew_is_never_run_as_root() -> None:
+    known = manager(lambda name: name if name == "brew" else None)
+    assert known is not None
+    assert missing([], known, root=False).endswith("type: brew install openjdk@17")
+
+
+def test_an_unknown_system_gets_a_sentence_too() -> None:
+    said = missing([Java(Path("/usr/lib/jvm/old"), "11.0.2")], manager(lambda _: None), root=True)
+    assert said == (
+        "Java 17 or newer is needed, and only Java 11.0.2 in /usr/lib/jvm/old was found; "
+        "install one and set JAVA_HOME to where it lies"
+    )
+
+
+class System:
+    """A package manager that knows some packages, and a sudo that lets us or not."""
+
+    def __init__(self, packages: Sequence[str], sudo: bool = True) -> None:
+        self.packages, self.sudo = packages, sudo
+        self.done: list[str] = []
+        self.installed = False
+
+    def do(self, argv: Sequence[str]) -> tuple[int, str]:
+        self.done.append(" ".join(argv))
+        if argv[:2] == ["sudo", "-n"] and not self.sudo:
+            return 1, "sudo: a password is required"
+        if "install" in argv:
+            self.installed = argv[-1] in self.packages
+            return (0, "") if self.installed else (100, f"E: Unable to locate package {argv[-1]}")
+        return 0, ""
+
+    def find(self) -> Java | None:
+        return Java(Path("/usr/lib/jvm/new"), "21.0.1") if self.installed else None
+
+
+def test_a_java_is_installed_without_a_question() -> None:
+    system, said = System(["openjdk-21-jre-headless"]), list[str]()
+    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    java = install_java(said.append, plain, system.do, system.find)
+    assert java is not None
+    assert java.major == 21
+    quiet = "env DEBIAN_FRONTEND=noninteractive apt-get"
+    assert system.done == [
+        f"{quiet} update",
+        f"{quiet} install -y --no-install-recommends openjdk-17-jre-headless",
+        f"{quiet} install -y --no-install-recommends openjdk-21-jre-headless",
+    ]
+    assert said[-1] == "Installing openjdk-21-jre-headless with apt-get ..."
+
+
+def test_where_no_package_has_a_java_the_manager_is_quoted() -> None:
+    system, said = System([]), list[str]()
+    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    assert install_java(said.append, plain, system.do, system.find) is None
+    assert "E: Unable to locate package default-jre-headless" in said[-1]
+
+
+def test_nobody_is_asked_for_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert rights(APT, System([], sudo=False).do, root=True) == ()
+    assert rights(APT, System([]).do, root=False) is None, "there is no sudo here"
+    (tmp_path / "sudo").write_text("#!/bin/sh\n")
+    (tmp_path / "sudo").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert rights(APT, System([]).do, root=False) == ("sudo", "-n")
+    assert rights(APT, System([], sudo=False).do, root=False) is None
