@@ -74,12 +74,18 @@ def make_folder(path: Path) -> None:
 
 def sync_file(path: Path) -> FileMark:
     """Wait until a file that somebody else wrote is on the disk, and mark it."""
+    with told("read", path), path.open("rb") as file:
+        os.fsync(file.fileno())
+    return mark_file(path)
+
+
+def mark_file(path: Path) -> FileMark:
+    """The mark of a file on the disk, of any size."""
     digest, size = hashlib.sha256(), 0
     with told("read", path), path.open("rb") as file:
         while chunk := file.read(_CHUNK):
             digest.update(chunk)
             size += len(chunk)
-        os.fsync(file.fileno())
     return FileMark(size, digest.hexdigest())
 
 

@@ -10,7 +10,7 @@ from streamgauge.model.seconds import KINDS, Kind, Seconds
 from streamgauge.model.trial import Outcome, Recording, Trial
 from streamgauge.store import columns
 from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import FileMark, files_below, mark, sync_file, sync_folder, write_synced
+from streamgauge.store.durable import FileMark, files_below, mark, mark_file, sync_file, sync_folder, write_synced
 from streamgauge.store.errors import StoreError, told
 
 MANIFEST = "manifest.json"
@@ -179,6 +179,18 @@ def _checked(path: Path, files: dict[str, FileMark]) -> bytes:
     if found != expected:
         raise StoreError(f"{path} is damaged: its content does not match its digest")
     return data
+
+
+def check_files(stored: StoredTrial) -> None:
+    """Every file of a whole trial must be there as it was written, logs and journals as well."""
+    for name, expected in stored.files.items():
+        path = stored.path / name
+        found = mark_file(path)
+        if found != expected:
+            what = "its content does not match its digest"
+            if found.bytes != expected.bytes:
+                what = f"it has {found.bytes} bytes instead of {expected.bytes}"
+            raise StoreError(f"{path} is damaged: {what}")
 
 
 def look_into(path: Path) -> GrowingTrial:

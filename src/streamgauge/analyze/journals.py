@@ -1,0 +1,121 @@
+"""The raw journals of one stored trial, as DataFrames. What is missing is an empty table, as for the live path."""
+
+import json
+import re
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from streamgauge.store.journal import GROWING, WHOLE, read_rows
+from streamgauge.store.trials import StoredTrial
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TICKS = "intended BIGINT, actual BIGINT, count BIGINT"
+ACKS = "time BIGINT, published BIGINT, acknowledged BIGINT, lag BIGINT"
+SAMPLES = "second BIGINT, offered BIGINT, served BIGINT, drops BIGINT, queue BIGINT, clock_step BIGINT"
+ROLES = "time BIGINT, role STRING, cpu_us BIGINT, run_delay_ns BIGINT"
+CORES = "time BIGINT, core BIGINT, span_us BIGINT, busy_us BIGINT, steal_us BIGINT, foreign_us BIGINT"
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+_SENTENCE = re.compile(r"the driver on core ([0-9, ]+), the system under test on core ([0-9, ]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Journals:
+    """Where the journals of a trial lie, and what else must be known to count them."""
+
+    folder: Path
+    drivers: int
+    stop: int
+    """How many seconds count: the tail after them does not."""
+    origin_us: int
+    """When the load began, in µs since 1970 on the driver's clock."""
+    firing: str | None
+    """The output column that tells firings apart."""
+    driver_cores: tuple[int, ...]
+    sut_cores: tuple[int, ...]
+
+
+def journals_of(stored: StoredTrial) -> Journals | None:
+    """The journals of a trial on real processes; None of one in virtual time, or whose load never began."""
+    drivers = sum(bool(re.fullmatch(r"driver-[0-9]+\.json", name)) for name in stored.files)
+    if not drivers or "wall_ns" not in stored.facts:
+        return None
+    driver_cores, sut_cores = _cores(stored.facts)
+    return Journals(
+        folder=stored.path,
+        drivers=drivers,
+        stop=stored.extent.count,
+        origin_us=int(stored.facts["wall_ns"]) // 1_000,
+        firing=_order(stored.path / "collector.json").get("firing"),
+        driver_cores=driver_cores,
+        sut_cores=sut_cores,
+    )
+
+
+def _order(path: Path) -> dict[str, Any]:
+    try:
+        order: dict[str, Any] = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    return order
+
+
+def _cores(facts: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The cores of the driver and of the SUT; early recordings have them in a sentence alone."""
+    if "driver_cores" in facts:
+        return tuple(facts["driver_cores"]), tuple(facts["sut_cores"])
+    said = _SENTENCE.fullmatch(str(facts.get("placement", "")))
+    return (_numbers(said[1]), _numbers(said[2])) if said else ((), ())
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in text.split(","))
+
+
+def _plain(path: Path) -> str:
+    """A path that Spark takes as it is, and not as a pattern."""
+    return _GLOB.sub(r"\\\1", str(path.absolute()))
+
+
+def rows(spark: "SparkSession", path: Path, schema: str) -> "DataFrame":
+    """A journal by its path without an ending: Parquet, or what a crash has left of the stream."""
+    names = [column.split()[0] for column in schema.split(", ")]
+    if path.with_suffix(WHOLE).exists():
+        return spark.read.parquet(_plain(path.with_suffix(WHOLE))).select(*names)
+    if path.with_suffix(GROWING).exists():
+        table = read_rows(path)
+        if table.num_rows:
+            return spark.createDataFrame(table.select(names))
+    return spark.createDataFrame([], schema)
+
+
+def of_drivers(spark: "SparkSession", journals: Journals, name: str, schema: str) -> "DataFrame":
+    """The same journal of every driver as one table; ``name`` is such as ``ticks-{}``."""
+    from pyspark.sql import functions as F  # noqa: PLC0415 (this file is also read where there is no Spark)
+
+    def of(driver: int) -> "DataFrame":
+        return rows(spark, journals.folder / name.format(driver), schema).withColumn("driver", F.lit(driver))
+
+    return reduce(lambda one, other: one.unionByName(other), map(of, range(journals.drivers)))
+
+
+def outputs(spark: "SparkSession", journals: Journals) -> list["DataFrame"]:
+    """The committed outputs, one table per query: queries need not have the same columns."""
+    queries = sorted({part.parent for part in (journals.folder / "outputs").glob(f"*/part-*{WHOLE}")})
+    return [_query(spark, folder) for folder in queries]
+
+
+def _query(spark: "SparkSession", folder: Path) -> "DataFrame":
+    from pyspark.sql import functions as F  # noqa: PLC0415
+
+    found = spark.read.option("pathGlobFilter", f"part-*{WHOLE}").parquet(_plain(folder))
+    schema = pq.read_schema(min(folder.glob(f"part-*{WHOLE}")))
+    fine = [field.name for field in schema if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
+    # Spark has no nanoseconds: they come as numbers
+    return found.withColumns({name: F.timestamp_micros(F.expr(f"`{name}` div 1000")) for name in fine})

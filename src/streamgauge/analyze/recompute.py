@@ -1,0 +1,87 @@
+"""The journals of a trial → Seconds. The last step alone leaves Spark: a few rows per second."""
+
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from streamgauge.analyze import journals as files
+from streamgauge.analyze import outputs as out
+from streamgauge.analyze.drivers import driven
+from streamgauge.analyze.journals import Journals
+from streamgauge.analyze.monitor import watched
+from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
+
+_NO_LATENCIES = "second BIGINT, kind STRING, bucket BIGINT, count BIGINT"
+
+
+def recompute(spark: SparkSession, journals: Journals) -> Seconds:
+    """What ``run/assemble.py`` made of this trial, counted again from its journals."""
+    outputs = [out.stamped(query, journals.origin_us, journals.firing) for query in files.outputs(spark, journals)]
+    rows = _within(counts(spark, journals, outputs), journals.stop).toArrow()
+    closed = _numbers(rows, "closed") == journals.drivers
+    columns = _by_second(rows, int(np.count_nonzero(closed)))
+    length = len(columns["offered"])
+    return Seconds(0, columns, _by_kind(_within(latencies(spark, outputs), length).toArrow()))
+
+
+def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) -> DataFrame:
+    """A row per second with every column that was recorded, and ``closed``: how many drivers have closed it."""
+    folder = journals.folder
+    ticks, acks, samples = (
+        files.of_drivers(spark, journals, name, schema)
+        for name, schema in (("ticks-{}", files.TICKS), ("acks-{}", files.ACKS), ("driver-{}-seconds", files.SAMPLES))
+    )
+    roles, cores = (
+        files.rows(spark, folder / "monitor-roles", files.ROLES),
+        files.rows(spark, folder / "monitor-cores", files.CORES),
+    )
+    parts = [driven(ticks, acks, samples), watched(roles, cores, journals.sut_cores, journals.driver_cores)]
+    parts += [part for query in outputs for part in (out.counted(query), out.fired(query))]
+    whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    # one part has each column; only outputs come in several, one per query, and add up
+    return whole.groupBy("second").agg(
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in whole.columns if name != "second")
+    )
+
+
+def latencies(spark: SparkSession, outputs: list[DataFrame]) -> DataFrame:
+    """Counts by second, kind and bucket, of all queries together."""
+    if not outputs:
+        return spark.createDataFrame([], _NO_LATENCIES)
+    found = reduce(lambda one, other: one.unionByName(other), map(out.latencies, outputs))
+    return found.groupBy("second", "kind", "bucket").agg(F.sum("count").alias("count"))
+
+
+def _within(rows: DataFrame, stop: int) -> DataFrame:
+    return rows.where(F.col("second").between(0, stop - 1))
+
+
+def _numbers(rows: pa.Table, name: str) -> Column:
+    return np.asarray(rows[name].to_numpy(), np.int64)
+
+
+def _by_second(rows: pa.Table, length: int) -> dict[str, Column]:
+    """Whole columns of the first ``length`` seconds; what nobody wrote down is zero."""
+    second, columns = _numbers(rows, "second"), {}
+    inside = second < length
+    for name in COLUMNS:
+        columns[name] = np.zeros(length, np.int64)
+        if name in rows.column_names:
+            columns[name][second[inside]] = _numbers(rows, name)[inside]
+    return columns
+
+
+def _by_kind(rows: pa.Table) -> dict[Kind, Latencies]:
+    """In order of second and bucket, so that the same recording always gives the same Seconds."""
+    kind = np.asarray(rows["kind"].to_numpy(zero_copy_only=False), object)
+    second, bucket, count = (_numbers(rows, name) for name in ("second", "bucket", "count"))
+    order = np.lexsort((bucket, second))
+    result: dict[Kind, Latencies] = {}
+    for each in KINDS:
+        mine = order[kind[order] == each]
+        if len(mine):
+            result[each] = Latencies(second[mine], bucket[mine], count[mine])
+    return result
