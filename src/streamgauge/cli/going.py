@@ -3,7 +3,8 @@
 from typing import Any, NoReturn
 
 from streamgauge.cli.live import follow
-from streamgauge.cli.runs import judged
+from streamgauge.cli.report import keep_report
+from streamgauge.cli.runs import story_of
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
 from streamgauge.engines.base import Engine, RealEngine
@@ -11,7 +12,7 @@ from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Experiment
 from streamgauge.report.document import run_document
 from streamgauge.report.terminal import render_run
-from streamgauge.report.view import Story, view_run
+from streamgauge.report.view import view_run
 from streamgauge.run.answer import Explored, answer
 from streamgauge.run.clock import Limits
 from streamgauge.run.exits import ExitCode
@@ -67,8 +68,9 @@ def say_how_to_resume(run: Run, talk: Talk) -> None:
 
 
 def present(experiment: Experiment, run: Run, explored: Explored, code: ExitCode, talk: Talk) -> NoReturn:
-    """Show a run, or write its document, and exit."""
-    story = Story(run.id, experiment.name, explored.findings, judged(run), explored.ended, code)
+    """Show a run, or write its document, put its report into its folder, and exit."""
+    story = story_of(run, explored, code)
     if not talk.json:
         talk.show(render_run(view_run(story)))
+    keep_report(run, story, talk)
     talk.end(run_document(story), code)

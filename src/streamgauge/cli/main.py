@@ -14,9 +14,25 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from streamgauge import __version__
-from streamgauge.cli import calibrate, clean, doctor, engines, init, plan, resume, run, schema, show, talk, workloads
+from streamgauge.cli import (
+    calibrate,
+    clean,
+    doctor,
+    engines,
+    init,
+    plan,
+    report,
+    resume,
+    run,
+    schema,
+    setup,
+    show,
+    talk,
+    workloads,
+)
 from streamgauge.cli import list as list_
 from streamgauge.cli.interrupt import interruptible
+from streamgauge.cli.java import settle_java
 from streamgauge.cli.trouble import Trouble
 from streamgauge.report.encode import document
 from streamgauge.run.clock import now
@@ -30,7 +46,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-for command in (run, plan, calibrate, resume, list_, show, init, schema, doctor, clean, engines, workloads):
+for command in (
+    run,
+    plan,
+    calibrate,
+    resume,
+    list_,
+    show,
+    report,
+    init,
+    schema,
+    doctor,
+    setup,
+    clean,
+    engines,
+    workloads,
+):
     app.command(command.__name__.rsplit(".", 1)[-1])(command.command)
 
 _USAGE_ERRORS = typer.BadParameter.__mro__[2]
@@ -56,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     try:
         with interruptible():
+            settle_java()
             code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
     except BaseException as error:
         code = _ended_by(error, arguments)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from streamgauge.cli.trouble import Trouble
-from streamgauge.report.view import Judged
+from streamgauge.report.story import Judged, Story
 from streamgauge.run.answer import Explored, answer, spent
 from streamgauge.run.exits import ExitCode
 from streamgauge.store import Run, Store
@@ -29,7 +29,25 @@ def find_run(out: Path, reference: str) -> Run:
 
 def judged(run: Run) -> list[Judged]:
     """The finished trials of a run, as a report wants them."""
-    return [Judged(t.trial, t.measurement, t.verdict, t.extent.count) for t in run.trials()]
+    return [Judged(t.trial, t.measurement, t.verdict, t.extent.count, t.outcome, t.facts) for t in run.trials()]
+
+
+def story_of(run: Run, explored: Explored, code: int = 0) -> Story:
+    """A run as a report is given it: its folder alone, and what it found."""
+    return Story(
+        run=run.id,
+        experiment=run.experiment.name,
+        findings=explored.findings,
+        trials=judged(run),
+        ended=explored.ended,
+        exit_code=code,
+        asked=run.experiment,
+        text=run.text,
+        environment=run.environment,
+        created=run.created,
+        command=run.command,
+        version=run.streamgauge,
+    )
 
 
 def shown(run: Run) -> Explored:

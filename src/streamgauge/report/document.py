@@ -39,7 +39,6 @@ def _finding(finding: Finding, trials: Sequence[Judged]) -> dict[str, Any]:
         "precision": finding.width,
         "sentence": finding.sentence,
         "notes": list(finding.notes),
-        "also": [{"share": share, "trial": trial} for share, trial in finding.also],
         "why": _why(finding, own),
         "also": [{"share": share, "trial": trial} for share, trial in finding.also],
         "trials": len(own),

@@ -1,11 +1,15 @@
-"""A run for the terminal: the answer first, then the bracket, then every trial that proves it."""
+"""A run for the terminal: the answer first, then the bracket, why it stopped, latency, and every trial."""
+
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from streamgauge.report.view import FindingView, RunView, TrialRow
+from streamgauge.report.latency import PERCENTILES, LatencyLine, footnote
+from streamgauge.report.view import FindingView, RunView, TrialRow, as_sentence
+from streamgauge.report.why import Why
 
 _COLOURS = {
     "SUSTAINED": "green",
@@ -15,6 +19,8 @@ _COLOURS = {
     "UNDECIDED": "cyan",
 }
 _GOOD = ("bracketed", "all-hold", "measured", "wide")
+_LIMITS = 3
+"""Limits that are told here; the page has all of them."""
 
 
 def render_run(view: RunView, trials: bool = True) -> RenderableType:
@@ -24,6 +30,8 @@ def render_run(view: RunView, trials: bool = True) -> RenderableType:
         parts += [*_finding(finding, trials), Text("")]
     if view.ended:
         parts.append(Text(f"Ended early: {view.ended}.", style="yellow"))
+    if any(finding.rows for finding in view.findings):
+        parts.append(Text(view.checked))
     parts.append(Text(f"run {view.id}", style="dim"))
     return Group(*parts)
 
@@ -33,17 +41,20 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     parts: list[RenderableType] = []
     if finding.title:
         parts.append(Text(finding.title, style="bold"))
-    parts.append(Text(_sentence(finding.sentence), style=style))
+    parts.append(Text(as_sentence(finding.sentence), style=style))
     parts += [Text(f"  {line}") for line in _bracket(finding)]
-    parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2)) for note in finding.notes]
+    parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2), expand=False) for note in finding.notes]
+    if finding.why is not None:
+        parts += _why(finding.why)
+    if finding.latencies:
+        parts += [Text(""), _latency(finding.latencies)]
+        said = footnote(finding.latencies)
+        parts += [Padding(Text(said, style="dim"), (0, 0, 0, 2), expand=False)] if said else []
+    if finding.no_latency:
+        parts.append(Padding(Text(finding.no_latency), (0, 0, 0, 2), expand=False))
     if trials and finding.rows:
         parts += [Text(""), _table(finding)]
     return parts
-
-
-def _sentence(said: str) -> str:
-    """A sentence begins with a capital and ends with a full stop."""
-    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 
 
 def _bracket(finding: FindingView) -> list[str]:
@@ -56,6 +67,25 @@ def _bracket(finding: FindingView) -> list[str]:
         count = len(finding.rows)
         lines.append(f"{count} trial{'' if count == 1 else 's'}, {finding.time} of trial time")
     return lines
+
+
+def _why(reason: Why) -> list[RenderableType]:
+    lead = "why it stopped there" if reason.where == "fails" else "how busy it was"
+    return [
+        Text(f"  {lead} (trial {reason.trial}, {reason.load}):"),
+        *(Padding(Text(f"- {limit.sentence}"), (0, 0, 0, 4), expand=False) for limit in reason.limits[:_LIMITS]),
+    ]
+
+
+def _latency(lines: Sequence[LatencyLine]) -> Table:
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
+    table.add_column("latency", overflow="fold")
+    for name in ("at", "avg", "min", "max", *PERCENTILES, "firings"):
+        table.add_column(name, justify="right", overflow="fold")
+    for line in lines:
+        numbers = (line.average, line.least, line.most, *line.percentiles, str(line.firings))
+        table.add_row(Text(line.kind), Text(line.at), *(Text(number) for number in numbers))
+    return table
 
 
 def _table(finding: FindingView) -> Table:

@@ -1,35 +1,13 @@
 """The view model: a run as it is shown, before anybody decides where. Pure: values in, values out."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamgauge.model.finding import End, Finding
-from streamgauge.model.measurement import Measurement, Verdict
-from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A finished trial: what was asked, what came out, and how many seconds it took."""
-
-    trial: Trial
-    measurement: Measurement
-    verdict: Verdict
-    seconds: int
-
-
-@dataclass(frozen=True, slots=True)
-class Story:
-    """A run as a report is given it."""
-
-    run: str
-    experiment: str
-    findings: Sequence[Finding]
-    trials: Sequence[Judged]
-    ended: str = ""
-    """Why it ended early; empty if it did not."""
-    exit_code: int = 0
+from streamgauge.report.checked import outputs_checked
+from streamgauge.report.latency import LatencyLine, latency_lines, no_latency
+from streamgauge.report.story import Judged, Story, trials_of
+from streamgauge.report.why import Why, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +16,20 @@ class TrialRow:
 
     number: int
     purpose: str
+    at: float
+    """The value that was asked for, as a number, for the picture."""
     value: str
     load: str
     verdict: str
     seconds: int
     latency: str
+    trend: str
+    """Growth of the queue as a share of the load."""
     reason: str
     proves: str
     """``holds`` or ``fails`` if this trial proves an end of the bracket."""
+    log: tuple[str, ...] = ()
+    """The last lines of the system under test, where it crashed or stalled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +37,21 @@ class FindingView:
     """One answer with its proof."""
 
     title: str
+    engine: str
     dimension: str
+    unit: str
     sentence: str
     status: str
     holds: str
     fails: str
+    ends: tuple[float | None, float | None]
     precision: str
     notes: tuple[str, ...]
     rows: tuple[TrialRow, ...]
     time: str
+    why: Why | None
+    latencies: tuple[LatencyLine, ...]
+    no_latency: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +63,14 @@ class RunView:
     ended: str
     findings: tuple[FindingView, ...]
     exit_code: int
+    checked: str
 
 
 def view_run(story: Story) -> RunView:
     """Everything that is shown of a run, findings first."""
     findings = tuple(_finding(f, story) for f in story.findings)
-    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code)
+    checked = outputs_checked(story.trials)
+    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked)
 
 
 def format_value(value: float, unit: str) -> str:
@@ -90,15 +82,9 @@ def format_value(value: float, unit: str) -> str:
     return format_share(value) if unit == "share" else format_count(value)
 
 
-def trials_of(finding: Finding, trials: Sequence[Judged]) -> list[Judged]:
-    """The trials of a finding's line, in the order they were made."""
-    return [t for t in trials if t.trial.engine == finding.engine and finding.line in _lines(t.trial.ask)]
-
-
-def _lines(ask: Ask) -> tuple[str, str]:
-    """What a trial's line may be called: where nothing is searched, every value is one of its own."""
-    point = f"{ask.dimension}={ask.value:g}"
-    return ask.line, f"{ask.line}, {point}" if ask.line else point
+def as_sentence(said: str) -> str:
+    """A sentence begins with a capital and ends with a full stop."""
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 
 
 def _finding(finding: Finding, story: Story) -> FindingView:
@@ -107,15 +93,21 @@ def _finding(finding: Finding, story: Story) -> FindingView:
     title = " · ".join(part for part in (finding.engine if several else "", finding.line) if part)
     return FindingView(
         title=title,
+        engine=finding.engine,
         dimension=finding.dimension,
+        unit=finding.unit,
         sentence=finding.sentence,
         status=finding.status,
         holds=_end(finding.holds, finding.unit),
         fails=_end(finding.fails, finding.unit),
+        ends=(finding.holds.value if finding.holds else None, finding.fails.value if finding.fails else None),
         precision="" if finding.width is None else format_share(finding.width),
         notes=finding.notes,
         rows=tuple(_row(t, finding) for t in own),
         time=format_duration(sum(t.seconds for t in own) * 1e9),
+        why=why(finding, own),
+        latencies=latency_lines(finding, own),
+        no_latency=no_latency(finding, own),
     )
 
 
@@ -129,19 +121,29 @@ def _end(end: End | None, unit: str) -> str:
 def _row(judged: Judged, finding: Finding) -> TrialRow:
     trial, verdict = judged.trial, judged.verdict
     event_time = judged.measurement.latencies.get("event-time")
-    proves = [
-        name
-        for name, end in (("holds", finding.holds), ("fails", finding.fails))
-        if end is not None and trial.number in end.trials
-    ]
     return TrialRow(
         number=trial.number,
         purpose=trial.ask.purpose,
+        at=trial.ask.value,
         value=format_value(trial.ask.value, finding.unit),
         load=format_rate(trial.load),
         verdict=verdict.kind.value,
         seconds=judged.seconds,
         latency=format_duration(event_time.average) if event_time and event_time.rows else "–",
+        trend=_trend(judged),
         reason=verdict.reasons[0] if verdict.reasons else "",
-        proves=proves[0] if proves else "",
+        proves=_proves(trial.number, finding),
+        log=judged.outcome.log_tail,
     )
+
+
+def _proves(number: int, finding: Finding) -> str:
+    for name, end in (("holds", finding.holds), ("fails", finding.fails)):
+        if end is not None and number in end.trials:
+            return name
+    return next((format_share(share) for share, trial in finding.also if trial == number), "")
+
+
+def _trend(judged: Judged) -> str:
+    trend, load = judged.measurement.lag_trend, judged.measurement.load
+    return "–" if trend is None or not load else f"{trend.mean / load:+.1%}"

@@ -32,6 +32,7 @@ TEXT = "experiment.yaml"
 EXPERIMENT = "experiment.json"
 ENVIRONMENT = "environment.json"
 FINDINGS = "findings.json"
+REPORT = "report.html"
 TRIALS = "trials"
 LOCK = "lock"
 
@@ -140,6 +141,16 @@ class Run:
         """Write the answer. A run that is resumed writes it again, in one step."""
         conclusion = Conclusion(tuple(findings), ended, exit_code, spent_ns)
         replace_file(self.path / FINDINGS, encode("findings", conclusion))
+
+    def keep_report(self, page: bytes) -> Path:
+        """Put the report into the folder. It can be made again at any time, so a power cut may take it."""
+        replace_file(self.report, page, durable=False)
+        return self.report
+
+    @property
+    def report(self) -> Path:
+        """Where the report is, once there is one."""
+        return self.path / REPORT
 
     def ending(self) -> Conclusion | None:
         """How the run ended; None if it has not, or was killed before it could say."""

@@ -1,0 +1,68 @@
+"""``streamgauge report``: the page of a run, from its folder alone."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamgauge.cli.options import RUNS, Json, Out, RunArgument
+from streamgauge.cli.talk import Talk
+from streamgauge.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from streamgauge.report.story import Story
+    from streamgauge.store import Run
+
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html", metavar="FILE", help="Where to write the page; report.html in the run's folder if left out."
+    ),
+]
+
+
+def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json: Json = False) -> None:
+    """Write the report of a run: one HTML file that can be sent on. Nothing is measured again."""
+    talk = Talk(json)
+
+    from rich.text import Text
+
+    from streamgauge.cli.runs import find_run, shown, story_of
+    from streamgauge.report.encode import document
+
+    found = find_run(out, run)
+    page = page_of(found, story_of(found, shown(found)))
+    path = found.keep_report(page) if html is None else _written(html, page)
+    talk.show(Text(str(path), no_wrap=True))
+    talk.end(document(0, run=found.id, path=str(path), bytes=len(page)))
+
+
+def page_of(run: "Run", story: "Story") -> bytes:
+    """The page of a run; of its recordings those are read whose charts it has."""
+    from streamgauge.report.charts import wanted_trials
+    from streamgauge.report.html import render_page
+    from streamgauge.report.page import view_page
+
+    recorded = {wanted.number: run.recording(wanted.number).seconds for wanted in wanted_trials(story)}
+    return render_page(view_page(story, recorded))
+
+
+def keep_report(run: "Run", story: "Story", talk: Talk) -> None:
+    """Put the report into the run's folder and say where. What was measured counts also where that fails."""
+    from streamgauge.store import StoreError
+
+    try:
+        path = run.keep_report(page_of(run, story))
+    except StoreError as error:
+        talk.say(f"No report was written: {error}. `streamgauge report {run.id} --html FILE` writes it elsewhere.")
+    else:
+        talk.say(f"report: {path}")
+
+
+def _written(path: Path, page: bytes) -> Path:
+    try:
+        path.write_bytes(page)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Trouble(f"--html: {path} cannot be written: {reason}. Name a file in a folder that exists.") from None
+    return path

@@ -1,0 +1,43 @@
+"""Whether the outputs were checked, in a sentence."""
+
+from collections.abc import Sequence
+
+from streamgauge.model.units import format_count
+from streamgauge.report.story import Judged
+
+NO_ANSWER = "there is no reference answer for this workload or pipeline to compare them with"
+
+
+def outputs_checked(trials: Sequence[Judged]) -> str:
+    """What was compared and what came out, or that nothing was, and why."""
+    if not trials:
+        return "Correctness is unchecked: no trial was finished."
+    done = [t for t in trials if t.outcome.account.checked]
+    if not done:
+        return f"Correctness is unchecked: {_why_not(trials)}. Counts and latency are judged all the same."
+    accounts = [t.outcome.account for t in done]
+    rows = sum(a.observed for a in accounts)
+    counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong", "late")]
+    bad = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
+    where = f"{len(done)} trial{'' if len(done) == 1 else 's'}"
+    left = len(trials) - len(done)
+    rest = "" if not left else f" {left} trial{'' if left == 1 else 's'} could not be checked."
+    kind = " (imagined, in virtual time)" if all(t.virtual for t in done) else ""
+    return (
+        f"Outputs were checked{kind}: {format_count(rows)} rows of {where} against the reference answer, "
+        f"record by record: {bad}.{rest}"
+    )
+
+
+def _why_not(trials: Sequence[Judged]) -> str:
+    """The engine's own reason first: it knows whose function had no reference."""
+    for judged in trials:
+        said = judged.facts.get("unchecked")
+        if isinstance(said, str) and said.strip():
+            return said.strip().rstrip(".")
+    if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
+        return "the job is your own, and no reference function says what it must answer"
+    broken = [t.outcome.ending for t in trials]
+    if all(ending not in ("completed", "decided") for ending in broken):
+        return f"no trial came to its end ({broken[-1]})"
+    return NO_ANSWER

@@ -1,0 +1,195 @@
+"""A run as one HTML file: no network, no file beside it; readable without JavaScript except for the charts."""
+
+from importlib.resources import files
+
+from streamgauge.report.markup import Child, Markup, data, element, join, table
+from streamgauge.report.page import PageView
+from streamgauge.report.sections import finding_section, published_section
+from streamgauge.report.spent import PARTS, Spent
+from streamgauge.report.view import as_sentence
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+"""Nothing is loaded from anywhere, whatever a name in the run says."""
+
+VERDICTS = {
+    "SUSTAINED": "the objective holds at this load",
+    "OVERLOADED": "the objective does not hold at this load: the queue or the latency grows, or a bound is passed",
+    "FAILED": "the system under test crashed, stalled, dropped the queue, or lost or falsified output",
+    "INVALID": "the driver or the machine failed: it says nothing of the system under test, and is repeated",
+    "UNDECIDED": "the noise forbids an answer in the time allowed",
+}
+
+
+def render_page(view: PageView) -> bytes:
+    """The whole page. The same folder gives the same bytes, on any machine."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", f"{view.run.name}: {_headline(view)}"),
+        _style("vendor/uPlot.min.css"),
+        _style("page.css"),
+    )
+    body = element("body", element("main", *_parts(view)), _footer(view), *_scripts(view))
+    text = f"<!doctype html>\n{element('html', head, body, lang='en').text}\n"
+    return text.encode("utf-8", "backslashreplace")
+
+
+def _parts(view: PageView) -> list[Child]:
+    several = len(view.run.findings) > 1
+    return [
+        _header(view),
+        _measured_on(view),
+        *(finding_section(finding, several) for finding in view.run.findings),
+        published_section(view.beside) if view.beside else None,
+        _charts(view),
+        _spent(view.spent),
+        _words(),
+        _details(view),
+    ]
+
+
+def _headline(view: PageView) -> str:
+    return " ".join(as_sentence(finding.sentence) for finding in view.run.findings) or "nothing was found."
+
+
+def _header(view: PageView) -> Markup:
+    found = view.run.findings
+    sentences = [
+        element(
+            "p",
+            element("small", finding.title) if finding.title else None,
+            as_sentence(finding.sentence),
+            class_="answer",
+        )
+        for finding in found
+    ]
+    ended = element("p", f"Ended early: {view.run.ended}.", class_="warning") if view.run.ended else None
+    name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
+    none = element("p", "Nothing was found.", class_="answer") if not found else None
+    return element("header", name, element("h1", *sentences, none), ended, element("p", view.run.checked))
+
+
+def _measured_on(view: PageView) -> Markup:
+    pairs = [join((element("dt", label), element("dd", text))) for label, text in view.on]
+    return element("section", element("h2", "What it was measured on"), element("dl", *pairs))
+
+
+def _charts(view: PageView) -> Markup | None:
+    if not view.charts:
+        return None
+    left = f" {view.not_charted} more trials are in the run's folder only." if view.not_charted > 0 else ""
+    return element(
+        "section",
+        element("h2", "Over time"),
+        element(
+            "p",
+            "Seconds since the load began; the grey stretch is warm-up and not judged. Throughput is measured at the "
+            f"queue. Latency is drawn where outputs came, CPU in cores.{left}",
+            class_="hint",
+        ),
+        element("noscript", element("p", "The charts need JavaScript. Everything else is on this page without it.")),
+        element("div", id="charts"),
+    )
+
+
+def _spent(spent: Spent) -> Markup | None:
+    if not spent.trials:
+        return None
+    heads = ["trial", *(f"{part}, s" for part in PARTS), "known, s"]
+    rows: list[list[Child]] = [
+        [str(time.trial), *(_seconds(part) for part in time.parts), _seconds(time.known)] for time in spent.trials
+    ]
+    total = sum(time.known for time in spent.trials)
+    rows.append(["all", *(_seconds(part) for part in spent.totals), _seconds(total)])
+    rest = (
+        f"{spent.rest:.0f} s more went {_for(spent.rest_is)}." if spent.rest is not None and spent.rest >= 0.5 else None
+    )
+    return element(
+        "section",
+        element("h2", "Where the seconds went"),
+        element("p", spent.sentence),
+        _bars(spent),
+        element("p", rest) if rest else None,
+        element("details", element("summary", "Every trial"), table(heads, rows, numbers=1, class_="totals")),
+    )
+
+
+def _for(rest_is: str) -> str:
+    return rest_is if rest_is.startswith("before") else f"into {rest_is}"
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _bars(spent: Spent) -> Markup:
+    """One bar for the whole run, its parts as wide as they are long."""
+    parts = [(name, value) for name, value in zip(PARTS, spent.totals, strict=True) if value]
+    if spent.rest is not None and spent.rest >= 0.5:
+        parts.append(("other", spent.rest))
+    whole = sum(value for _, value in parts) or 1.0
+    bar = [
+        element("i", class_=f"part-{name}", style=f"width:{value / whole:.2%}", title=f"{name} {value:.0f} s")
+        for name, value in parts
+    ]
+    names = [
+        element("span", element("i", class_=f"part-{name}"), f" {name} {value:.0f} s ({value / whole:.0%})")
+        for name, value in parts
+    ]
+    return join((element("div", *bar, class_="bar", aria_hidden="true"), element("p", *names, class_="keys")))
+
+
+def _words() -> Markup:
+    pairs = [
+        join((element("dt", element("b", word, class_=f"verdict {word.lower()}")), element("dd", meaning)))
+        for word, meaning in VERDICTS.items()
+    ]
+    return element("section", element("h2", "What the verdicts mean"), element("dl", *pairs))
+
+
+def _details(view: PageView) -> Markup | None:
+    parts: list[Child] = [
+        element("details", element("summary", f"What {label} said of itself"), table(("setting", "value"), pairs, 9))
+        for label, pairs in view.settings
+    ]
+    if view.text:
+        parts.append(element("details", element("summary", "The experiment file"), element("pre", view.text)))
+    return element("section", element("h2", "Settings"), *parts) if parts else None
+
+
+def _footer(view: PageView) -> Markup:
+    made = f"measured by streamgauge {view.measured_by}, " if view.measured_by else ""
+    return element(
+        "footer",
+        element("p", f"Run {view.run.id}, {made}this page by streamgauge {view.rendered_by}."),
+        element("p", "Begun with: ", element("code", view.command)) if view.command else None,
+        element(
+            "p",
+            "The run's folder alone makes this page again: ",
+            element("code", f"streamgauge report {view.run.id}"),
+            ". Every number in it: ",
+            element("code", f"streamgauge show {view.run.id} --json"),
+            ".",
+        ),
+    )
+
+
+def _scripts(view: PageView) -> list[Markup]:
+    if not view.charts:
+        return []
+    return [data("charts-data", view.charts), _script("vendor/uPlot.iife.min.js"), _script("page.js")]
+
+
+def _packaged(name: str) -> str:
+    return files("streamgauge.report").joinpath(*name.split("/")).read_text("utf-8")
+
+
+def _style(name: str) -> Markup:
+    return Markup(f"<style>\n{_packaged(name)}</style>")
+
+
+def _script(name: str) -> Markup:
+    return Markup(f"<script>\n{_packaged(name)}</script>")

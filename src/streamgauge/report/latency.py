@@ -1,0 +1,104 @@
+"""Latency at what holds and at shares of it, as Karimov's Table II prints it, with the firings beside it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamgauge.model.finding import Finding
+from streamgauge.model.measurement import LatencySummary
+from streamgauge.model.seconds import KINDS, Kind
+from streamgauge.model.units import format_duration, format_rate, format_share
+from streamgauge.report.story import Judged, failing, holding
+
+PERCENTILES = ("p50", "p90", "p95", "p99")
+UNSUPPORTED = "–"
+"""In the place of a percentile that so few firings cannot carry."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyLine:
+    """One line of the table: one kind of latency of one trial."""
+
+    kind: Kind
+    at: str
+    """``100%``, ``90%``, or the value where no share is meant."""
+    load: str
+    trial: int
+    average: str
+    least: str
+    most: str
+    percentiles: tuple[str, ...]
+    """As in ``PERCENTILES``."""
+    rows: int
+    firings: int
+
+
+def brief(nanos: float) -> str:
+    """A latency in three digits: ``1.35s``, ``507ms``, ``32.1us``."""
+    if nanos >= 999.5e9:
+        return format_duration(nanos)
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanos >= 0.9995 * size:
+            return f"{nanos / size:.3g}{unit}"
+    return format_duration(nanos)
+
+
+def latency_lines(finding: Finding, trials: Sequence[Judged]) -> tuple[LatencyLine, ...]:
+    """Event-time first, then processing-time; each at 100 % and at the shares that were measured."""
+    points = latency_points(finding, trials)
+    return tuple(
+        _line(kind, at, judged, summary)
+        for kind in KINDS
+        for at, judged in points
+        if (summary := judged.measurement.latencies.get(kind)) is not None and summary.rows
+    )
+
+
+def latency_points(finding: Finding, trials: Sequence[Judged]) -> list[tuple[str, Judged]]:
+    """The trials whose latency is told, with what to call them."""
+    points: list[tuple[str, Judged]] = []
+    if finding.status == "measured":
+        only = holding(finding, trials) or failing(finding, trials)
+        return [] if only is None else [(format_rate(only.trial.load), only)]
+    proof = holding(finding, trials)
+    if proof is not None:
+        points.append(("100%" if finding.dimension == "load" else format_rate(proof.trial.load), proof))
+    numbered = {t.number: t for t in trials}
+    return points + [(format_share(share), numbered[n]) for share, n in finding.also if n in numbered]
+
+
+def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
+    """Why there is no table of latencies although outputs came; empty where there is one, or nothing to say."""
+    points = latency_points(finding, trials)
+    if not points or any(judged.measurement.latencies for _, judged in points):
+        return ""
+    if not any(judged.outcome.account.observed for _, judged in points):
+        return ""
+    return "no latency: the outputs carry no max_due and max_ingested, so throughput and lag alone are judged"
+
+
+def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:
+    return LatencyLine(
+        kind=kind,
+        at=at,
+        load=format_rate(judged.trial.load),
+        trial=judged.number,
+        average=brief(summary.average),
+        least=brief(summary.least),
+        most=brief(summary.most),
+        percentiles=tuple(
+            brief(summary.percentiles[name]) if name in summary.percentiles else UNSUPPORTED for name in PERCENTILES
+        ),
+        rows=summary.rows,
+        firings=summary.firings,
+    )
+
+
+def footnote(lines: Sequence[LatencyLine]) -> str:
+    """Why some percentiles are not there; empty if all are."""
+    few = [line.firings for line in lines if UNSUPPORTED in line.percentiles]
+    if not few:
+        return ""
+    return (
+        f"{UNSUPPORTED}: {min(few)} firings cannot carry this percentile (p90 needs 10, p95 20, p99 100); "
+        "longer trials or shorter windows give more"
+    )

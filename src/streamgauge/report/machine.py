@@ -1,0 +1,147 @@
+"""What it was measured on: machine, placement, engine, settings; all from what the run has stored."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.units import format_duration, format_rate, format_size
+from streamgauge.report.story import Judged, Story
+
+Pair = tuple[str, str]
+
+_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns"}
+_TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", *_NOT_SETTINGS}
+_DURATIONS = ("window", "slide", "watermark")
+_LONGEST = 120
+
+
+def measured_on(story: Story) -> tuple[Pair, ...]:
+    """Label and text, in the order in which a reader asks."""
+    return tuple(
+        (label, text)
+        for label, text in (
+            *_question(story.asked),
+            *_engines(story),
+            ("placement", _placement(story)),
+            *_machine(story.environment),
+            *_software(story),
+        )
+        if text
+    )
+
+
+def settings(story: Story) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
+    """Everything that each engine said of itself, flat, from its first finished trial."""
+    found = []
+    for label, judged in _first_trials(story).items():
+        said = {k: v for k, v in judged.facts.items() if k not in _NOT_SETTINGS}
+        found.append((label, tuple(_flat(said))))
+    return tuple(found)
+
+
+def _first_trials(story: Story) -> dict[str, Judged]:
+    first: dict[str, Judged] = {}
+    for judged in story.trials:
+        if judged.facts:
+            first.setdefault(judged.trial.engine, judged)
+    return first
+
+
+def _question(asked: Experiment | None) -> Iterator[Pair]:
+    if asked is None:
+        return
+    if asked.description:
+        yield "question", asked.description
+    params = ", ".join(f"{key} {_param(key, value)}" for key, value in asked.workload.params.items())
+    yield "workload", f"{asked.workload.name}: {params}" if params else asked.workload.name
+    yield "objective", ", ".join(o.text or f"{o.metric} {o.operator} {o.threshold:g}" for o in asked.objectives)
+    t = asked.trial
+    warm = "found by itself" if t.warmup is None else format_duration(t.warmup)
+    parts = f"{t.partitions} partitions" if t.partitions else "a partition per core"
+    yield (
+        "trials",
+        f"full length {format_duration(t.duration)}, warm-up {warm}, {parts}, {_count(t.drivers, 'driver')}, "
+        f"seed {asked.seed}",
+    )
+    if asked.ceiling is not None:
+        yield "driver", f"believed up to {format_rate(asked.ceiling)} on this machine"
+
+
+def _param(key: str, value: object) -> str:
+    return format_duration(value) if key in _DURATIONS and isinstance(value, int) else str(value)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _engines(story: Story) -> Iterator[Pair]:
+    first = _first_trials(story)
+    choices = story.asked.engines if story.asked else ()
+    for choice in choices:
+        facts = first[choice.label].facts if choice.label in first else {}
+        name = " ".join(str(part) for part in (choice.name, facts.get("version", "")) if part)
+        label = f"{choice.label}: " if choice.label != choice.name else ""
+        plain = {k: v for k, v in facts.items() if k not in _TOLD_ELSEWHERE}
+        more = [f"{key} {value}" for key, value in plain.items() if _is_plain(value)]
+        yield "engine", ", ".join([f"{label}{name}", *more])
+
+
+def _is_plain(value: object) -> bool:
+    """Short enough for the headline; the rest is in the list of settings."""
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool) and 0 < len(str(value)) <= 40
+
+
+def _placement(story: Story) -> str:
+    """The sentences of all trials; usually one."""
+    said = [str(t.facts["placement"]) for t in story.trials if t.facts.get("placement")]
+    if said:
+        return "; ".join(dict.fromkeys(said))
+    return "none: virtual time, no process ran" if story.trials and all(t.virtual for t in story.trials) else ""
+
+
+def _machine(environment: Mapping[str, Any]) -> Iterator[Pair]:
+    cpu, memory = _part(environment, "cpu"), _part(environment, "memory")
+    cores = len(cpu.get("usable") or ()) or cpu.get("logical")
+    group = _part(environment, "cgroup")
+    words = [
+        str(cpu.get("model") or cpu.get("architecture") or ""),
+        f"{cores} cores" if cores else "",
+        "virtual machine" if cpu.get("hypervisor") else "",
+        f"{format_size(memory['total_bytes'])} of memory" if memory.get("total_bytes") else "",
+        f"limited to {group['cpus']:g} CPUs" if group.get("cpus") else "",
+        f"limited to {format_size(group['memory_bytes'])}" if group.get("memory_bytes") else "",
+        f"governor {cpu['governor']}" if cpu.get("governor") else "",
+    ]
+    yield "machine", ", ".join(word for word in words if word)
+
+
+def _software(story: Story) -> Iterator[Pair]:
+    environment = story.environment
+    system, java = _part(environment, "system"), _part(environment, "java")
+    python, packages = _part(environment, "python"), _part(environment, "packages")
+    words = [
+        str(system.get("distribution") or ""),
+        str(system.get("kernel") or ""),
+        f"Java {java['version']}" if java.get("version") else "",
+        f"Python {python['version']}" if python.get("version") else "",
+        f"PySpark {packages['pyspark']}" if packages.get("pyspark") else "",
+        f"clock {environment['clock_source']}" if environment.get("clock_source") else "",
+    ]
+    yield "software", ", ".join(word for word in words if word)
+
+
+def _part(environment: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A part of the environment; one that an older version did not store, or stored as None, is empty."""
+    found = environment.get(name)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _flat(value: object, name: str = "") -> Iterator[Pair]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif isinstance(value, (list, tuple)):
+        yield name, ", ".join(str(inner) for inner in value)[:_LONGEST]
+    else:
+        yield name, str(value)[:_LONGEST]

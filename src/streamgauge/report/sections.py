@@ -1,0 +1,132 @@
+"""The parts of the page that prove a finding: why it stopped, the bracket, every trial, latency."""
+
+from collections.abc import Sequence
+
+from streamgauge.model.units import format_rate
+from streamgauge.report import published
+from streamgauge.report.latency import PERCENTILES, LatencyLine, footnote
+from streamgauge.report.markup import Child, Markup, element, table
+from streamgauge.report.picture import bracket_picture
+from streamgauge.report.view import FindingView, TrialRow, as_sentence
+from streamgauge.report.why import Limit, Why
+
+
+def finding_section(finding: FindingView, titled: bool) -> Markup:
+    """One finding with all that proves it."""
+    return element(
+        "section",
+        element("h2", finding.title or finding.engine, class_="finding") if titled else None,
+        *_why(finding.why),
+        *_bracket(finding),
+        *_latency(finding.latencies),
+        element("p", as_sentence(finding.no_latency)) if finding.no_latency else None,
+        class_="finding",
+    )
+
+
+def _why(why: Why | None) -> list[Child]:
+    if why is None:
+        return []
+    stopped = why.where == "fails"
+    lead = f"Trial {why.trial}, at {why.load}, {'where it no longer holds' if stopped else 'which holds'}:"
+    return [
+        element("h2", "Why it stopped there" if stopped else "How busy it was"),
+        element("p", lead),
+        element("ul", *(_limit(limit) for limit in why.limits), class_="limits"),
+    ]
+
+
+def _limit(limit: Limit) -> Markup:
+    """A sentence, with its share as a bar where it has one."""
+    if limit.share is None:
+        return element("li", element("span", class_="meter none"), as_sentence(limit.sentence))
+    full = min(max(limit.share, 0.0), 1.0)
+    meter = element("span", element("i", style=f"width:{full:.1%}"), class_="meter", title=f"{limit.share:.1%}")
+    return element("li", meter, as_sentence(limit.sentence))
+
+
+def _bracket(finding: FindingView) -> list[Child]:
+    if not finding.rows:
+        return []
+    ends = [f"holds at {finding.holds}" if finding.holds else "", f"fails at {finding.fails}" if finding.fails else ""]
+    width = f"{finding.precision} apart" if finding.precision else ""
+    count = f"{len(finding.rows)} trial{'' if len(finding.rows) == 1 else 's'}, {finding.time} of trial time"
+    return [
+        element("h2", "The bracket, and every trial"),
+        element("p", as_sentence(", ".join(part for part in (*ends, width, count) if part))),
+        element("ul", *(element("li", as_sentence(note)) for note in finding.notes)) if finding.notes else None,
+        bracket_picture(finding),
+        _trials(finding),
+    ]
+
+
+def _trials(finding: FindingView) -> Markup:
+    own_value = any(row.value != row.load for row in finding.rows)
+    heads: list[Child] = ["trial", "for", "verdict", "because", "proves"]
+    heads += [finding.dimension] if own_value else []
+    heads += ["load", "queue growth", "avg event-time", "recorded"]
+    return table(heads, (_trial(row, own_value) for row in finding.rows), numbers=5, class_="trials")
+
+
+def _trial(row: TrialRow, own_value: bool) -> list[Child]:
+    verdict = element("b", row.verdict, class_=f"verdict {row.verdict.lower()}")
+    log = (
+        element("details", element("summary", "its last words"), element("pre", "\n".join(row.log)))
+        if row.log
+        else None
+    )
+    because = element("div", row.reason, log)
+    cells: list[Child] = [str(row.number), row.purpose, verdict, because, row.proves]
+    cells += [row.value] if own_value else []
+    return [*cells, row.load, row.trend, row.latency, f"{row.seconds} s"]
+
+
+def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
+    if not lines:
+        return []
+    heads = ("latency", "at", "load", "trial", "avg", "min", "max", *PERCENTILES, "rows", "firings")
+    said = footnote(lines)
+    return [
+        element("h2", "Latency"),
+        table(heads, (_latency_row(line) for line in lines), numbers=2),
+        element(
+            "p",
+            "Event-time latency counts from the moment that the last event of a window was due, so waiting in the "
+            "queue is in it; processing-time latency from the moment that the system took that event in. Statistics "
+            f"are over rows; all rows of one firing share one latency.{' ' + as_sentence(said) if said else ''}",
+            class_="hint",
+        ),
+    ]
+
+
+def _latency_row(line: LatencyLine) -> list[Child]:
+    start: list[Child] = [line.kind, line.at, line.load, str(line.trial), line.average, line.least, line.most]
+    return [*start, *line.percentiles, str(line.rows), str(line.firings)]
+
+
+def published_section(beside: str) -> Markup:
+    """Karimov's Tables I and II, marked as what they are."""
+    nodes = [f"{count} nodes" for count in published.NODES]
+    rates = [[system, *(format_rate(rate) for rate in row)] for system, row in published.THROUGHPUT.items()]
+    heads = ("system", "at", "nodes", "avg", "min", "max", "p90", "p95", "p99")
+    latencies = [
+        [row.system, row.share, str(row.nodes)]
+        + [f"{value:g} s" for value in (row.average, row.least, row.most, row.p90, row.p95, row.p99)]
+        for row in published.LATENCY
+    ]
+    return element(
+        "section",
+        element("h2", "Beside it: Karimov et al., 2018"),
+        element("p", element("strong", beside)),
+        element("p", f"{published.SETUP}.", class_="hint"),
+        element(
+            "div",
+            element(
+                "div", element("h3", "Table I: sustainable throughput"), table(["system", *nodes], rates, numbers=1)
+            ),
+            element("div", element("h3", "Table II: event-time latency"), table(heads, latencies, numbers=1)),
+            class_="beside",
+        ),
+        element("p", published.CITATION, class_="hint"),
+        class_="published",
+    )

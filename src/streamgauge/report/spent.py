@@ -1,0 +1,99 @@
+"""Where the seconds of a run went: starting, warm-up, judged, tail and checking of every trial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.model.units import SECOND
+from streamgauge.report.story import Judged, Story
+
+PARTS = ("starting", "warm-up", "judged", "tail", "checking")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTime:
+    """Seconds of one trial by part, as in ``PARTS``; None where nobody wrote it down."""
+
+    trial: int
+    parts: tuple[float | None, ...]
+
+    @property
+    def known(self) -> float:
+        return sum(part for part in self.parts if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The whole run."""
+
+    trials: tuple[TrialTime, ...]
+    totals: tuple[float | None, ...]
+    rest: float | None
+    """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial."""
+    rest_is: str
+    sentence: str
+
+
+def where_time_went(story: Story) -> Spent:
+    """What can be known of it from the folder alone."""
+    times = tuple(_trial_time(t) for t in story.trials)
+    totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
+    wall = _wall_seconds(story)
+    known = sum(time.known for time in times)
+    rest = None if wall is None else max(wall - known, 0.0)
+    told = all(_phases(t.facts) for t in story.trials)
+    rest_is = "before and between the trials" if told else "starting, tail and checking, and between the trials"
+    return Spent(times, totals, rest, rest_is, _sentence(story.trials, known, wall))
+
+
+def _total(parts: Sequence[float | None]) -> float | None:
+    told = [part for part in parts if part is not None]
+    return sum(told) if told else None
+
+
+def _phases(facts: dict[str, Any]) -> dict[str, float]:
+    said = facts.get("phases")
+    if not isinstance(said, dict):
+        return {}
+    return {
+        str(name): float(value)
+        for name, value in said.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    }
+
+
+def _trial_time(judged: Judged) -> TrialTime:
+    phases, m = _phases(judged.facts), judged.measurement
+    recorded = m.warmup_seconds + m.judged_seconds
+    tail = phases.get("tail")
+    if "load" in phases:  # the load runs on while its last second is written: that is no measurement, so it is tail
+        tail = (tail or 0.0) + max(phases["load"] - recorded, 0.0)
+    warm, good = float(m.warmup_seconds), float(m.judged_seconds)
+    return TrialTime(judged.number, (phases.get("starting"), warm, good, tail, phases.get("checking")))
+
+
+def _wall_seconds(story: Story) -> float | None:
+    """From the moment the run was made to the end of its last trial, as far as its recordings tell."""
+    if story.created is None:
+        return None
+    ends = [end for t in story.trials if (end := _end(t)) is not None]
+    return max(ends) - story.created.timestamp() if ends else None
+
+
+def _end(judged: Judged) -> float | None:
+    wall = judged.facts.get("wall_ns")
+    if not isinstance(wall, int) or isinstance(wall, bool):
+        return None
+    after = _trial_time(judged)
+    return wall / SECOND + after.known - (after.parts[0] or 0.0)
+
+
+def _sentence(trials: Sequence[Judged], known: float, wall: float | None) -> str:
+    if not trials:
+        return "No trial was finished."
+    judged = sum(t.measurement.judged_seconds for t in trials)
+    if all(t.virtual for t in trials):
+        return f"{known:.0f} s in virtual time: imagined, not waited for. {judged} s of them were judged."
+    if not wall or wall < known:
+        return f"{known:.0f} s were recorded, {judged} s of them were judged."
+    return f"{wall:.0f} s from the beginning to the end of the last trial; {judged / wall:.0%} of them were judged."

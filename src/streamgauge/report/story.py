@@ -1,0 +1,93 @@
+"""A run as a report is given it: values alone, so that any old run can be told again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.finding import Finding
+from streamgauge.model.measurement import Measurement, Verdict
+from streamgauge.model.trial import Ask, Outcome, Trial
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A finished trial: what was asked, what came out, how many seconds it took, and what the engine said."""
+
+    trial: Trial
+    measurement: Measurement
+    verdict: Verdict
+    seconds: int
+    outcome: Outcome = Outcome()
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def number(self) -> int:
+        return self.trial.number
+
+    @property
+    def virtual(self) -> bool:
+        """Imagined in virtual time: no process ran."""
+        return self.facts.get("virtual") is True
+
+    @property
+    def cores(self) -> int | None:
+        """How many cores the system under test had; None where nobody said."""
+        for said in (self.facts.get("sut_cores"), self.facts.get("cores"), self.trial.options.get("cores")):
+            if isinstance(said, (list, tuple)) and said:
+                return len(said)
+            if isinstance(said, int) and not isinstance(said, bool) and said > 0:
+                return said
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """A whole run."""
+
+    run: str
+    experiment: str
+    findings: Sequence[Finding]
+    trials: Sequence[Judged]
+    ended: str = ""
+    """Why it ended early; empty if it did not."""
+    exit_code: int = 0
+    asked: Experiment | None = None
+    text: str = ""
+    """The experiment file as the user wrote it."""
+    environment: dict[str, Any] = field(default_factory=dict)
+    created: datetime | None = None
+    command: Sequence[str] = ()
+    version: str = ""
+    """Of the streamgauge that measured."""
+
+    def trial(self, number: int) -> Judged | None:
+        """One finished trial."""
+        return next((t for t in self.trials if t.number == number), None)
+
+
+def trials_of(finding: Finding, trials: Sequence[Judged]) -> list[Judged]:
+    """The trials of a finding's line, in the order they were made."""
+    return [t for t in trials if t.trial.engine == finding.engine and finding.line in _lines(t.trial.ask)]
+
+
+def _lines(ask: Ask) -> tuple[str, str]:
+    """What a trial's line may be called: where nothing is searched, every value is one of its own."""
+    point = f"{ask.dimension}={ask.value:g}"
+    return ask.line, f"{ask.line}, {point}" if ask.line else point
+
+
+def holding(finding: Finding, trials: Sequence[Judged]) -> Judged | None:
+    """The trial that speaks for the end that holds: of several the longest, of equals the last."""
+    return _speaker(() if finding.holds is None else finding.holds.trials, trials)
+
+
+def failing(finding: Finding, trials: Sequence[Judged]) -> Judged | None:
+    """The trial that speaks for the end that fails."""
+    return _speaker(() if finding.fails is None else finding.fails.trials, trials)
+
+
+def _speaker(numbers: Sequence[int], trials: Sequence[Judged]) -> Judged | None:
+    found = [t for t in trials if t.number in numbers]
+    return max(found, key=lambda t: (t.measurement.judged_seconds, t.number), default=None)
