@@ -1,7 +1,9 @@
-# streamgauge needs Python 3.11 or newer and make; everything else is set up here, once, in .venv.
+# streamgauge needs Python 3.11 or newer and make; everything else is set up here, once, in .venv. PySpark alone is
+# an archive of 450 MB, so the environment is made once and kept.
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
+JAVA   := $(VENV)/.java
 PYTEST ?= $(BIN)/pytest
 
 .DEFAULT_GOAL := help
@@ -10,10 +12,10 @@ PYTEST ?= $(BIN)/pytest
 help: ## Say what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Set up everything and run the quickstart: an experiment in virtual time
+demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds on this machine
 	@$(BIN)/streamgauge run quickstart
 
-test: $(READY) ## Set up everything and run the tests
+test: $(JAVA) ## Set up everything and run the tests
 	@$(PYTEST)
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house
@@ -27,12 +29,12 @@ format: $(READY) ## Put the code into its form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(READY) ## Print the numbers that the method promises: one file of benches/ after the other
+bench: $(JAVA) ## Print the numbers that the method promises: one file of benches/ after the other
 	@for bench in $$(ls benches/*.py | grep -v '/_'); do \
 	    echo "== $$bench"; $(BIN)/python -m benches.$$(basename $$bench .py) || exit 1; \
 	done
 
-soak: $(READY) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
+soak: $(JAVA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
 	@$(PYTEST) tests/soak
 
@@ -43,7 +45,7 @@ lock: ## Write constraints.txt anew, from the newest versions that pyproject.tom
 	@$(FIND_PYTHON); $(CHECK_VENV); \
 	trap 'rm -rf .venv-lock' EXIT; \
 	$$python -m venv --clear .venv-lock && \
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' && \
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]' && \
 	{ head -n 1 constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable | grep '=='; } > .venv-lock/pins && \
 	mv .venv-lock/pins constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) versions"
 
@@ -51,14 +53,19 @@ clean: ## Remove what was built here; runs/ stays, `streamgauge clean` is for th
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find src tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The environment is made once and brought up to date when what it is made from changes.
+# The environment is made once and brought up to date when what it is made from changes. PySpark comes as source and
+# is built before the rest, with tools of its own; ours is built with what is here.
 $(READY): pyproject.toml constraints.txt
 	@$(FIND_PYTHON); $(CHECK_VENV); \
 	if $(BIN)/python -c '' 2>/dev/null; then echo "Bringing $(VENV) up to date ..." >&2; \
 	else echo "Setting up $(VENV) with $$($$python --version) ..." >&2; $$python -m venv --clear $(VENV) || exit 1; fi; \
-	$(INSTALL) -c constraints.txt hatchling && \
-	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev]' && \
+	$(INSTALL) -c constraints.txt hatchling pyspark && \
+	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev,spark]' && \
 	touch $@
+
+# Spark needs a Java. Where the system's package manager may be used without asking, a missing one is installed.
+$(JAVA): $(READY)
+	@$(BIN)/streamgauge setup spark >&2 && touch $@
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 

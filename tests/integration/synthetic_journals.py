@@ -1,0 +1,195 @@
+"""Journals of trials that never ran, written by the very classes that write real ones, with all that is odd in them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from streamgauge.analyze.journals import Journals
+from streamgauge.model.units import SECOND
+from streamgauge.run.assemble import DRIVER, SUT
+from streamgauge.run.chronicle import Chronicle, Ticks
+from streamgauge.run.collect import LATENCIES, SECONDS, Archive
+from streamgauge.run.monitor import CORES, ROLES
+from streamgauge.run.place import Placement
+from streamgauge.run.tell import Tally, gather, tally
+from streamgauge.store.journal import Journal
+from streamgauge.transport.attempts import Arrival
+from streamgauge.transport.backlog import Ack
+
+Random = np.random.Generator
+WALL_US = 1_800_000_000_000_123
+FIRING = "window_end"
+PLACEMENT = Placement((0, 1), (2, 3))
+US = pa.timestamp("us", "UTC")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A folder of journals, and how they are to be read."""
+
+    folder: Path
+    drivers: int
+    length: int
+    stop: int
+
+    @property
+    def journals(self) -> Journals:
+        cores = PLACEMENT.driver, PLACEMENT.sut
+        return Journals(self.folder, self.drivers, self.stop, WALL_US, FIRING, *cores)
+
+
+def make(folder: Path, seed: int, *, drivers: int = 2, length: int = 7, watched: bool = True) -> Made:
+    """A trial of so many seconds of which the last two are the tail."""
+    random = np.random.default_rng(seed)
+    folder.mkdir(parents=True)
+    for driver in range(drivers):
+        drive(folder, driver, length + driver, random)
+    collect(folder, length, random)
+    if watched:
+        watch(folder, length, random)
+    return Made(folder, drivers, length, length - 2)
+
+
+def drive(folder: Path, driver: int, length: int, random: Random, closed: bool = True) -> None:
+    """What one driver writes; ``closed=False`` leaves it as a process that was killed does."""
+    moments = _ticks(length, random)
+    ticks = Ticks(len(moments) + 1)
+    chronicle = Chronicle(folder, driver, ticks)
+    acks, served, drops = _acks(length, random), 0, 0
+    for second in range(length):
+        end = (second + 1) * SECOND
+        while ticks.done < len(moments) and moments[ticks.done][1] < end + SECOND // 50:  # some come a bit later
+            intended, actual, count = moments[ticks.done]
+            ticks.add(intended, lambda moment=actual: moment, count)
+        now = [ack for ack in acks if ack.time_ns < end + SECOND // 50]
+        acks = acks[len(now) :]
+        served, drops = served + int(random.integers(0, 900)), drops + int(random.integers(0, 2))
+        sample = {name: int(random.integers(0, 1000)) for name in ("offered", "queue", "hiccup")}
+        chronicle.write(now)
+        drift = int(random.integers(-500, 500))
+        chronicle.second(second, {**sample, "served": served, "drops": drops, "drift": drift}, now)
+    if closed:
+        chronicle.close()
+
+
+def _ticks(length: int, random: Random) -> list[tuple[int, int, int]]:
+    """Intended, actual and count: in time, at the very edge of a second, late by seconds, and none for a while."""
+    step = SECOND // 100
+    moments, actual = [], 0
+    for tick in range(1, length * 100 + 1):
+        intended = tick * step
+        if 2 * SECOND < intended < 3 * SECOND + 7 * step:
+            continue  # a second without a tick
+        late = int(random.exponential(step / 3)) if tick % 100 else 0
+        if 4 * SECOND < intended < 4 * SECOND + 3 * step:
+            late = SECOND + SECOND // 3
+        actual = max(actual, intended + late)
+        moments.append((intended, actual, int(random.integers(0, 50))))
+    return moments
+
+
+def _acks(length: int, random: Random) -> list[Ack]:
+    """One before the load began, several at one moment, none for a while, one at the edge of a second."""
+    times = [-SECOND // 3, *sorted(int(t) for t in random.integers(0, length * SECOND, 3 * length))]
+    times = [t for t in times if not (random.random() < 0.5 and 3 * SECOND <= t < 5 * SECOND)]
+    times = sorted([*times, times[2], 1 * SECOND, 6 * SECOND - 1])
+    published = acknowledged = 0
+    acks = []
+    for time in times:
+        published += int(random.integers(0, 1000))
+        acknowledged = min(published, acknowledged + int(random.integers(0, 1000)))
+        acks.append(Ack(time, published, published, acknowledged, published - acknowledged))
+    return acks
+
+
+def collect(folder: Path, length: int, random: Random) -> None:
+    """What the collector makes of commits of two queries: one with firings and stamps, one with neither."""
+    archive, tallies = Archive(folder), list[Tally]()
+    for batch in range(3 * length):
+        commits = [("sums of packs", _arrivals(batch, length, random, US))]
+        if batch % 4 == 0:
+            plain = pa.record_batch({"name": [f"row {n}" for n in range(int(random.integers(1, 9)))]})
+            commits.append(("plain", [Arrival(plain, _emitted(batch, random))]))
+        if batch % 5 == 0:
+            commits.append(("fine stamps", _arrivals(batch, length, random, pa.timestamp("ns"))))
+        for query, arrivals in commits:
+            table = gather(arrivals, batch)
+            tallies.append(tally(table, WALL_US, FIRING))
+            archive.add(query, table)
+        if batch % 6 == 0:
+            archive.flush()
+    archive.flush()
+    count(folder, tallies)
+
+
+def count(folder: Path, tallies: Sequence[Tally]) -> None:
+    """The collector's two journals of counts."""
+    with (
+        Journal(folder / "collector-seconds", SECONDS) as seconds,
+        Journal(folder / "collector-latencies", LATENCIES) as cells,
+    ):
+        for each in tallies:
+            seconds.append({name: getattr(each, name) for name in SECONDS.names})
+            for second, kind, found, counts in each.latencies:
+                rows = {"second": [second] * len(found), "kind": [kind] * len(found), "bucket": found, "count": counts}
+                cells.append(rows)
+
+
+def _emitted(batch: int, random: Random) -> int:
+    """Somewhere around the batch's third of a second; the first ones before the load began."""
+    return WALL_US + (batch - 2) * 333_333 + int(random.integers(-400_000, 400_000))
+
+
+def _arrivals(batch: int, length: int, random: Random, stamp: pa.DataType) -> list[Arrival]:
+    """One to four arrivals of a commit; the same window in several, some of them without one."""
+    arrivals = []
+    for _ in range(int(random.integers(1, 5))):
+        rows = int(random.integers(1, 60))
+        emitted = _emitted(batch, random)
+        window = WALL_US + random.integers(-2, 3, rows) * 1_000_000
+        arrivals.append(
+            Arrival(
+                pa.record_batch(
+                    {
+                        FIRING: _stamps(window, stamp, random.random(rows) < 0.1),
+                        "max_due": _stamps(emitted - _latencies(rows, random), stamp),
+                        "max_ingested": _stamps(emitted - _latencies(rows, random) // 3, stamp),
+                        "total": pa.array(random.integers(0, 1 << 40, rows)),
+                    }
+                ),
+                emitted,
+            )
+        )
+    return arrivals
+
+
+def _stamps(micros: npt.NDArray[np.int64], kind: pa.DataType, missing: npt.NDArray[np.bool_] | None = None) -> pa.Array:
+    scale = 1000 if kind.unit == "ns" else 1
+    return pa.array(micros * scale, kind, mask=missing)
+
+
+def _latencies(rows: int, random: Random) -> npt.NDArray[np.int64]:
+    """Every size from none to years, powers of two and their neighbours, and negative ones."""
+    sizes = (1 << random.integers(0, 46, rows)) + random.integers(-1, 2, rows)
+    return np.where(random.random(rows) < 0.15, -sizes % 10_000 - 5_000, sizes).astype(np.int64)
+
+
+def watch(folder: Path, length: int, random: Random) -> None:
+    """What the monitor saw: looks that are late or early by up to half a second, and numbers below zero."""
+    with Journal(folder / "monitor-roles", ROLES) as roles, Journal(folder / "monitor-cores", CORES) as cores:
+        for second in range(length):
+            time = (second + 1) * SECOND + int(random.choice([0, 1, SECOND // 2, -SECOND // 2, SECOND // 2 + 1]))
+            for role in (DRIVER, "collector", SUT, "controller", SUT):
+                row = {name: int(random.integers(0, 10**9)) for name in ROLES.names}
+                roles.append(
+                    {name: [value] for name, value in (row | {"time": time}).items() if name != "role"}
+                    | {"role": [role]}
+                )
+            for core in range(5):
+                row = {name: int(random.integers(-10_000, 10**6)) for name in CORES.names}
+                row |= {"time": time, "core": core, "span_us": 0 if second == 3 else 1_000_000 + second}
+                cores.append({name: [value] for name, value in row.items()})
