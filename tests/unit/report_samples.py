@@ -62,6 +62,7 @@ def judged(
     kind: VerdictKind,
     purpose: Purpose = "probe",
     reason: str = "",
+    *,
     facts: dict[str, Any] | None = None,
 ) -> Judged:
     asked = trial(number, load, purpose)
@@ -115,7 +116,7 @@ STORY = Story(
     trials=(
         judged(1, 1e6, VerdictKind.OVERLOADED, "estimate", "the queue grows by 900k/s [of 1M/s]"),
         judged(2, 1e5, VerdictKind.SUSTAINED, "confirm"),
-        judged(3, 1.04e5, VerdictKind.OVERLOADED, "confirm", "the queue grows by 4k/s", EXPLAINED),
+        judged(3, 1.04e5, VerdictKind.OVERLOADED, "confirm", "the queue grows by 4k/s", facts=EXPLAINED),
         judged(4, 9e4, VerdictKind.SUSTAINED, "measure"),
     ),
     asked=ASKED,

@@ -41,6 +41,8 @@ def command(
     known = shown(found)
     story = story_of(found, known)
     talk.show(render_run(view_run(story)))
+    if found.report.exists():
+        talk.say(f"report: {found.report}")
     talk.end({**run_document(story), "run_exit_code": int(known.exit_code)})
 
 

@@ -59,7 +59,7 @@ def _header(view: PageView) -> Markup:
     found = view.run.findings
     sentences = [
         element(
-            "p",
+            "span",
             element("small", finding.title) if finding.title else None,
             as_sentence(finding.sentence),
             class_="answer",
@@ -68,7 +68,7 @@ def _header(view: PageView) -> Markup:
     ]
     ended = element("p", f"Ended early: {view.run.ended}.", class_="warning") if view.run.ended else None
     name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
-    none = element("p", "Nothing was found.", class_="answer") if not found else None
+    none = element("span", "Nothing was found.", class_="answer") if not found else None
     return element("header", name, element("h1", *sentences, none), ended, element("p", view.run.checked))
 
 

@@ -1,0 +1,111 @@
+"""``streamgauge report``: the page of a run, written when the run ends, and again from its folder alone."""
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from cli_session import EXPERIMENT, MEASURE, streamgauge
+
+ROOT = Path(__file__).resolve().parents[2]
+VENDOR = ROOT / "src/streamgauge/report/vendor"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """A results folder with one finished run in it."""
+    file = tmp_path / "small.yaml"
+    file.write_text(EXPERIMENT, encoding="utf-8")
+    assert streamgauge("run", file, "--out", tmp_path / "runs").code == 0
+    return tmp_path / "runs"
+
+
+def report_in(runs: Path) -> Path:
+    [page] = runs.glob("*/report.html")
+    return page
+
+
+def test_a_run_ends_with_its_report_and_says_where(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(EXPERIMENT, encoding="utf-8")
+    said = streamgauge("run", file, "--out", tmp_path / "runs")
+    page = report_in(tmp_path / "runs")
+    assert said.err.splitlines()[-1] == f"report: {page}"
+    text = page.read_text(encoding="utf-8")
+    finding = said.out.splitlines()[0]
+    assert re.search(r"Holds .* and fails at .*\.", finding)
+    assert finding in text
+
+
+def test_with_json_the_report_is_written_and_stdout_stays_one_document(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(MEASURE, encoding="utf-8")
+    said = streamgauge("run", file, "--out", tmp_path / "runs", "--json")
+    assert said.document["exit_code"] == said.code == 0
+    assert report_in(tmp_path / "runs").stat().st_size > 10_000
+
+
+def test_a_run_that_its_budget_ended_has_a_report_that_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "small.yaml"
+    file.write_text(EXPERIMENT, encoding="utf-8")
+    streamgauge("run", file, "--out", tmp_path / "runs", "--budget", "40s")
+    assert "Ended early: the budget" in report_in(tmp_path / "runs").read_text(encoding="utf-8")
+
+
+def test_the_folder_alone_gives_the_same_page_again(runs: Path, tmp_path: Path) -> None:
+    page = report_in(runs)
+    first = page.read_bytes()
+    elsewhere = tmp_path / "elsewhere" / "runs"
+    shutil.copytree(page.parent, elsewhere / page.parent.name)
+    (elsewhere / page.parent.name / "report.html").unlink()
+    said = streamgauge("report", "--out", elsewhere)
+    assert said.code == 0
+    assert said.out.replace("\n", "") == str(elsewhere / page.parent.name / "report.html")
+    assert report_in(elsewhere).read_bytes() == first
+
+
+def test_the_page_goes_where_it_is_told(runs: Path, tmp_path: Path) -> None:
+    wanted = tmp_path / "sent.html"
+    document = streamgauge("report", "@last", "--out", runs, "--html", wanted, "--json").document
+    assert document["path"] == str(wanted)
+    assert document["bytes"] == wanted.stat().st_size
+    assert wanted.read_bytes() == report_in(runs).read_bytes()
+
+
+def test_a_place_that_cannot_be_written_is_said(runs: Path, tmp_path: Path) -> None:
+    said = streamgauge("report", "--out", runs, "--html", tmp_path / "none" / "x.html")
+    assert said.code == 2
+    assert "cannot be written: No such file or directory. Name a file in a folder that exists." in said.err
+
+
+def test_a_report_that_cannot_be_kept_takes_nothing_from_the_run(runs: Path) -> None:
+    page = report_in(runs)
+    page.unlink()
+    page.mkdir()  # nothing can be put in its place
+    said = streamgauge("resume", page.parent.name, "--out", runs)
+    assert said.code == 0
+    assert "No report was written: cannot write" in said.err
+    assert "--html FILE` writes it elsewhere" in said.err
+    assert "Holds " in said.out
+
+
+def test_a_damaged_recording_is_named_not_drawn(runs: Path) -> None:
+    seconds = next(runs.glob("*/trials/001/seconds.parquet"))
+    seconds.write_bytes(seconds.read_bytes()[:-1])
+    said = streamgauge("report", "--out", runs)
+    assert said.code == 2
+    assert f"{seconds} is damaged" in said.err
+
+
+def test_show_names_the_report_only_where_there_is_one(runs: Path) -> None:
+    page = report_in(runs)
+    assert f"report: {page}" in streamgauge("show", "--out", runs).err
+    page.unlink()
+    assert "report:" not in streamgauge("show", "--out", runs).err
+
+
+def test_the_vendored_files_are_those_that_the_decision_names() -> None:
+    text = (ROOT / "docs/adr/0012-the-report.md").read_text(encoding="utf-8")
+    named = dict(re.findall(r"\| `([\w.]+)` \| `([0-9a-f]{64})` \|", text))
+    assert named == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in VENDOR.iterdir()}

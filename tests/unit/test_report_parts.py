@@ -1,0 +1,279 @@
+"""The parts of a report, each from values alone: why it stopped, latency, what was checked, time, charts."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from report_samples import EXPLAINED, FINDING, LENGTH, RECORDED, STORY, WARMUP, judged, seconds
+
+from streamgauge.judge.measure import PERCENTILES as MEASURED
+from streamgauge.model.finding import End
+from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
+from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
+from streamgauge.model.trial import Outcome
+from streamgauge.report import published
+from streamgauge.report.charts import MOST_POINTS, MOST_TRIALS, all_charts, chart_data, wanted_trials
+from streamgauge.report.checked import outputs_checked
+from streamgauge.report.latency import PERCENTILES, UNSUPPORTED, brief, footnote, latency_lines
+from streamgauge.report.machine import measured_on, settings
+from streamgauge.report.spent import PARTS, where_time_went
+from streamgauge.report.story import Judged
+from streamgauge.report.why import busy_share, why
+from streamgauge.stats import buckets
+
+
+class TestWhyItStoppedThere:
+    def test_the_trial_at_the_failing_end_speaks_with_the_largest_share_first(self) -> None:
+        found = why(FINDING, STORY.trials)
+        assert found is not None
+        assert (found.trial, found.where, found.load) == (3, "fails", "104k/s")
+        assert [(limit.what, limit.share) for limit in found.limits] == [("core", 0.97), ("python", 0.31)]
+
+    def test_where_nothing_fails_the_holding_trial_speaks(self) -> None:
+        only = judged(2, 1e5, VerdictKind.SUSTAINED, "confirm", facts=EXPLAINED)
+        found = why(replace(FINDING, fails=None, status="all-hold"), [only])
+        assert found is not None
+        assert (found.trial, found.where) == (2, "holds")
+
+    def test_the_busy_share_of_the_cores_is_told_for_any_engine(self) -> None:
+        silent = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts={"sut_cores": [1, 2]})
+        assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
+        found = why(FINDING, [silent])
+        assert found is not None
+        assert "used 45% of its 2 cores" in found.limits[0].sentence
+
+    def test_an_engine_that_explains_its_core_is_not_explained_twice(self) -> None:
+        found = why(FINDING, STORY.trials)
+        assert found is not None
+        assert [limit.what for limit in found.limits].count("core") == 1
+
+    def test_the_capacity_is_named_where_the_queue_grew(self) -> None:
+        grew = judged(3, 1.04e5, VerdictKind.OVERLOADED)
+        grew = replace(grew, measurement=replace(grew.measurement, capacity=Interval(1e5, 9e4, 1.1e5, 1.0, 9)))
+        found = why(FINDING, [grew])
+        assert found is not None
+        assert "100k/s done while its queue grew (95 % interval 90k/s … 110k/s)" in found.limits[-1].sentence
+
+    @pytest.mark.parametrize(
+        "rubbish", [None, "x", 7, [None], [{"what": "core"}], [{"sentence": " "}], [{"sentence": 3}], {"a": 1}]
+    )
+    def test_an_explanation_that_is_none_is_left_out(self, rubbish: object) -> None:
+        broken = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts={"explanation": rubbish})
+        assert why(FINDING, [broken]) is None
+
+    def test_a_share_that_is_no_number_has_no_bar(self) -> None:
+        facts: dict[str, Any] = {"explanation": [{"what": "x", "share": float("nan"), "sentence": "said"}]}
+        found = why(FINDING, [judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)])
+        assert found is not None
+        assert (found.limits[0].share, found.limits[0].sentence) == (None, "said")
+
+
+def with_latencies(base: Judged, **kinds: LatencySummary) -> Judged:
+    named: dict[Kind, LatencySummary] = {}
+    for name, summary in kinds.items():
+        named["event-time" if name == "event" else "processing-time"] = summary
+    return replace(base, measurement=replace(base.measurement, latencies=named))
+
+
+FULL = LatencySummary(5_000, 500, 2e9, 1e9, 3e9, dict.fromkeys(MEASURED, 1.5e9))
+
+
+class TestLatency:
+    def test_both_kinds_come_at_the_whole_and_at_its_shares(self) -> None:
+        trials = [with_latencies(t, event=FULL, processing=FULL) for t in STORY.trials]
+        lines = latency_lines(FINDING, trials)
+        assert [(line.kind, line.at, line.trial, line.load) for line in lines] == [
+            ("event-time", "100%", 2, "100k/s"),
+            ("event-time", "90%", 4, "90k/s"),
+            ("processing-time", "100%", 2, "100k/s"),
+            ("processing-time", "90%", 4, "90k/s"),
+        ]
+        assert (lines[0].average, lines[0].least, lines[0].most) == ("2s", "1s", "3s")
+        assert (lines[0].rows, lines[0].firings) == (5_000, 500)
+        assert footnote(lines) == ""
+
+    def test_a_percentile_that_the_firings_cannot_carry_is_not_printed(self) -> None:
+        line = latency_lines(FINDING, STORY.trials)[0]
+        assert dict(zip(PERCENTILES, line.percentiles, strict=True)) == {
+            "p50": "4ms",
+            "p90": "1.23s",
+            "p95": UNSUPPORTED,
+            "p99": UNSUPPORTED,
+        }
+        assert "10 firings cannot carry" in footnote([line])
+
+    def test_of_several_proving_trials_the_longest_speaks(self) -> None:
+        short = replace(STORY.trials[1], measurement=replace(STORY.trials[1].measurement, judged_seconds=3))
+        long = judged(7, 1e5, VerdictKind.SUSTAINED, "confirm")
+        finding = replace(FINDING, holds=End(1e5, (2, 7)), also=())
+        assert [line.trial for line in latency_lines(finding, [long, short])] == [7]
+
+    def test_a_plain_measurement_has_its_load_for_a_name(self) -> None:
+        plain = replace(FINDING, status="measured", holds=None, fails=End(1.04e5, (3,)), also=())
+        assert [line.at for line in latency_lines(plain, STORY.trials)] == ["104k/s"]
+
+    @pytest.mark.parametrize(
+        ("nanos", "text"),
+        [
+            (1_351_271_500, "1.35s"),
+            (506_880_000, "507ms"),
+            (32_100, "32.1us"),
+            (999_900_000, "1s"),
+            (0, "0s"),
+            (59e9, "59s"),
+            (123.4e9, "123s"),
+            (5000e9, "1h 23m 20s"),
+        ],
+    )
+    def test_a_latency_has_three_digits(self, nanos: float, text: str) -> None:
+        assert brief(nanos) == text
+
+
+class TestWhatWasChecked:
+    def test_the_counts_of_all_trials_are_added_up(self) -> None:
+        wrong = replace(STORY.trials[0], outcome=Outcome(account=Account(100, 99, lost=1, wrong=2, checked=True)))
+        said = outputs_checked([wrong, *STORY.trials[1:]])
+        assert said == (
+            "Outputs were checked: 399 rows of 4 trials against the reference answer, record by record: "
+            "1 lost, 0 duplicate, 2 wrong, 0 late."
+        )
+
+    def test_trials_that_could_not_be_checked_are_counted(self) -> None:
+        unchecked = replace(STORY.trials[0], outcome=Outcome())
+        assert outputs_checked([unchecked, *STORY.trials[1:]]).endswith("1 trial could not be checked.")
+
+    def test_unchecked_is_said_with_the_reason(self) -> None:
+        plain = replace(STORY.trials[0], outcome=Outcome())
+        own = replace(plain, trial=replace(plain.trial, options={"pipeline": "my_job.py:orders"}))
+        told = replace(plain, facts={"unchecked": "its rows have no key."})
+        crashed = replace(plain, outcome=Outcome("crashed"))
+        for trial, reason in (
+            (plain, "there is no reference answer"),
+            (own, "the job is your own, and no reference function"),
+            (told, "its rows have no key."),
+            (crashed, "no trial came to its end (crashed)"),
+        ):
+            assert f"Correctness is unchecked: {reason}" in outputs_checked([trial])
+        assert "no trial was finished" in outputs_checked([])
+
+
+class TestWhereTheSecondsWent:
+    def test_phases_are_used_where_they_are_written_down(self) -> None:
+        spent = where_time_went(replace(STORY, trials=STORY.trials[2:3]))
+        # a load of 36 s has 35 recorded seconds: the other one is tail
+        assert dict(zip(PARTS, spent.totals, strict=True)) == {
+            "starting": 4.0,
+            "warm-up": float(WARMUP),
+            "judged": float(LENGTH - WARMUP),
+            "tail": 3.0,
+            "checking": 1.5,
+        }
+        # the load began 10 s after the run: 4 s of them were the start of the trial
+        assert spent.rest == pytest.approx(6.0)
+        assert spent.rest_is == "before and between the trials"
+        assert "50 s from the beginning" in spent.sentence
+        assert "61% of them were judged" in spent.sentence
+
+    def test_without_phases_the_rest_is_one_number(self) -> None:
+        facts = {"wall_ns": EXPLAINED["wall_ns"]}
+        trial = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)
+        spent = where_time_went(replace(STORY, trials=(trial,)))
+        assert spent.totals == (None, 5.0, 30.0, None, None)
+        assert spent.rest == pytest.approx(10.0)
+        assert spent.rest_is.startswith("starting, tail and checking")
+
+    def test_virtual_seconds_are_called_imagined(self) -> None:
+        virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts={"virtual": True})
+        spent = where_time_went(replace(STORY, trials=(virtual,)))
+        assert spent.rest is None
+        assert "35 s in virtual time" in spent.sentence
+
+    def test_a_run_without_trials_has_no_seconds(self) -> None:
+        assert where_time_went(replace(STORY, trials=())).sentence == "No trial was finished."
+
+
+class TestWhatItWasMeasuredOn:
+    def test_machine_placement_engine_and_settings_are_named(self) -> None:
+        told = dict(measured_on(STORY))
+        assert told["machine"] == "AMD EPYC, 2 cores, virtual machine, 24GiB of memory"
+        assert told["placement"] == "the driver on core 0, the system under test on core 1"
+        assert told["engine"] == "simulated 4.3.0, profile tuned"
+        assert told["workload"] == "windowed-aggregation: window 8s, slide 4s, users 10"
+        assert told["objective"] == "lag-trend <= 1%"
+        assert told["software"] == "PySpark 4.3.0"
+
+    def test_settings_are_flat_and_without_what_is_told_elsewhere(self) -> None:
+        [(label, pairs)] = settings(STORY)
+        assert label == "simulated"
+        assert ("settings.spark.sql.shuffle.partitions", "1") in pairs
+        assert not {"explanation", "phases", "wall_ns"} & {name.split(".")[0] for name, _ in pairs}
+
+    def test_an_environment_of_an_older_version_leaves_out_what_it_lacks(self) -> None:
+        assert "machine" not in dict(measured_on(replace(STORY, environment={})))
+
+
+class TestCharts:
+    def test_the_trials_of_the_finding_come_first_then_all_others(self) -> None:
+        assert [(w.number, w.role) for w in wanted_trials(STORY)] == [(2, "holds"), (4, "90%"), (3, "fails"), (1, "")]
+
+    def test_a_page_carries_so_many_trials_and_no_more(self) -> None:
+        many = tuple(replace(STORY.trials[0], trial=replace(STORY.trials[0].trial, number=n)) for n in range(5, 200))
+        wanted = wanted_trials(replace(STORY, trials=(*STORY.trials, *many)))
+        assert len(wanted) == MOST_TRIALS
+        assert [w.number for w in wanted[:3]] == [2, 4, 3]
+
+    def test_latencies_of_a_second_are_its_percentiles_and_silent_seconds_are_gaps(self) -> None:
+        chart = chart_data(STORY.trials[1], RECORDED[2], "holds")
+        p50, p99, most = (chart["latency"][f"event {name}"] for name in ("p50", "p99", "max"))
+        assert p50[1] is None
+        assert (p50[0], p99[0], most[0]) == pytest.approx((0.002, 0.004, 0.004), rel=0.002)
+        assert chart["time"] == list(range(LENGTH))
+
+    def test_throughput_queue_and_cpu_have_their_units(self) -> None:
+        chart = chart_data(STORY.trials[2], RECORDED[3], "fails")
+        assert chart["throughput"]["served"][0] == 104_000
+        assert chart["queue"]["lag"][0] == 104_000
+        assert (chart["cpu"]["system under test"][0], chart["cpu"]["driver"][0]) == (0.9, 0.2)
+        assert chart["cpu"]["foreign"][0] == 0  # a single second may be below zero; a picture does not show that
+
+    def test_a_trial_without_cpu_or_acknowledgements_has_no_such_lines(self) -> None:
+        bare = Seconds(0, {"published": np.full(3, 7)})
+        chart = chart_data(STORY.trials[0], bare, "")
+        assert (chart["cpu"], chart["latency"]) == ({}, {})
+        assert chart["queue"]["lag"] == [None, None, None]
+
+    def test_seconds_of_a_long_trial_are_put_together_and_their_latencies_merged(self) -> None:
+        length = 2 * MOST_POINTS
+        at = np.array([0, 1])
+        both = Latencies(at, buckets.index([1_000, 9_000]), np.array([1, 99]))
+        long = Seconds(0, seconds(1e5, length).columns, {"event-time": both})
+        chart = chart_data(STORY.trials[0], long, "")
+        assert (chart["step"], len(chart["time"]), chart["time"][1]) == (2, MOST_POINTS, 2)
+        assert chart["latency"]["event p50"][0] == pytest.approx(0.009, rel=0.002)  # the mean of medians would be 5 ms
+
+    def test_trials_without_seconds_have_no_charts(self) -> None:
+        recorded = {2: RECORDED[2], 3: Seconds(0, {})}
+        assert [chart["trial"] for chart in all_charts(STORY, wanted_trials(STORY), recorded)] == [2]
+
+
+class TestKarimov:
+    def test_the_tables_are_the_published_ones(self) -> None:
+        assert published.THROUGHPUT["Spark"] == (380_000, 640_000, 910_000)
+        assert len(published.LATENCY) == 18
+        rows = {(row.system, row.share, row.nodes): row for row in published.LATENCY}
+        spark = rows["Spark", "90%", 4]
+        assert (spark.average, spark.least, spark.most, spark.p90, spark.p95, spark.p99) == (
+            2.8,
+            1.6,
+            6.9,
+            3.4,
+            3.7,
+            4.8,
+        )
+        assert rows["Flink", "100%", 2].most == 12.3
+        assert rows["Storm", "90%", 8].p95 == 5
+
+    def test_latencies_of_a_row_are_in_order(self) -> None:
+        for row in published.LATENCY:
+            assert row.least <= row.average <= row.p90 <= row.p95 <= row.p99 <= row.most
