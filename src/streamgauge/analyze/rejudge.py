@@ -46,8 +46,8 @@ def rejudge(
     verdict = decide(recording, measured, objectives)
     differences = [
         *(() if again is None else unlike_seconds(stored.seconds, again)),
-        *_unlike("measurement", judged[0], measured),
-        *_unlike("verdict", judged[1], verdict),
+        *unlike_values("measurement", judged[0], measured),
+        *unlike_values("verdict", judged[1], verdict),
     ]
     source: Source = "seconds" if again is None else "journals"
     return Rejudged(stored.trial.number, source, measured, verdict, tuple(differences))
@@ -93,17 +93,17 @@ def _merged(latencies: Latencies) -> dict[tuple[int, int], int]:
     return {(int(s), int(b)): int(n) for s, b, n in zip(*place, sums, strict=True) if n}
 
 
-def _unlike(name: str, stored: object, again: object) -> Iterator[str]:
+def unlike_values(name: str, stored: object, again: object) -> Iterator[str]:
     """A sentence for each innermost value that differs. Numbers that are none are equal to themselves."""
     if is_dataclass(stored) and type(stored) is type(again):
         for field in fields(stored):
-            yield from _unlike(f"{name}.{field.name}", getattr(stored, field.name), getattr(again, field.name))
+            yield from unlike_values(f"{name}.{field.name}", getattr(stored, field.name), getattr(again, field.name))
     elif isinstance(stored, dict) and isinstance(again, dict) and stored.keys() == again.keys():
         for key in stored:
-            yield from _unlike(f"{name}.{key}", stored[key], again[key])
+            yield from unlike_values(f"{name}.{key}", stored[key], again[key])
     elif isinstance(stored, tuple) and isinstance(again, tuple) and len(stored) == len(again):
         for place, (one, other) in enumerate(zip(stored, again, strict=True)):
-            yield from _unlike(f"{name}[{place}]", one, other)
+            yield from unlike_values(f"{name}[{place}]", one, other)
     elif not (stored == again or (_is_nan(stored) and _is_nan(again))):
         yield f"{name} was stored as {stored}, and is {again} now"
 

@@ -16,7 +16,7 @@ LEAST = 17
 USUAL = (
     *("/usr/lib/jvm/*", "/usr/lib64/jvm/*", "/usr/java/*", "/usr/local/java/*", "/opt/*", "/opt/*/*"),
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
-    *(f"{brew}/opt/openjdk*/libexec/openjdk.jdk/Contents/Home" for brew in ("/usr/local", "/opt/*")),
+    *(f"{brew}/*/openjdk*/libexec/openjdk.jdk/Contents/Home" for brew in ("/usr/local", "/opt/*")),
 )
 """Where package managers put Javas: patterns of homes."""
 

@@ -65,6 +65,8 @@ def tally(table: pa.Table, origin_us: int, firing: str | None) -> Tally:
     seen. Without such a column every row is its own firing.
     """
     result, seen = Tally(), set[object]()
+    if not table.num_rows:  # a task may send a batch without rows
+        return result
     seconds = (_micros(table, "emitted_us") - origin_us) // 1_000_000
     for second in range(int(seconds.min()), int(seconds.max()) + 1):  # nearly always one or two
         here = seconds == second

@@ -1,0 +1,124 @@
+"""``streamgauge show --recompute``: a stored run is judged again from its folder alone."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_session import MEASURE, Said, start, streamgauge, write
+from real_run import EXPERIMENT, calibrated
+from real_trial import PLACEMENT
+
+from streamgauge.engines.java import find_java
+from streamgauge.judge import decide, measure
+from streamgauge.model.trial import Recording
+from streamgauge.run.monitor import available
+from streamgauge.store import Run, Store
+
+real = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervision needs /proc and two cores")
+spark = pytest.mark.skipif(find_java() is None, reason="Spark needs a Java")
+
+
+def elsewhere(*words: str | Path) -> Said:
+    """A command in a process of its own, as users start it: its Spark must end with it."""
+    process = start(*words)
+    out, err = process.communicate(timeout=300)
+    return Said(process.returncode, out, err)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of a run on real processes: two drivers, three partitions."""
+    folder = tmp_path_factory.mktemp("made")
+    text = EXPERIMENT.replace("warmup: 1s", "warmup: 1s, partitions: 3, drivers: 2")
+    ran = elsewhere("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")
+    assert ran.document["trials"], ran.err
+    return folder / "runs"
+
+
+def altered(run: Run, root: Path, change: int) -> Path:
+    """The same run elsewhere, its first trial stored with other seconds than its journals have."""
+    copy = Run.open(Path(shutil.copytree(run.path, root / run.id)))
+    recording, journals = copy.recording(1), copy.trial(1).files
+    shutil.move(copy.path / "trials" / "001", root / "before")
+    columns = {**recording.seconds.columns, "published": recording.seconds["published"] + np.array([0, 0, change, 0])}
+    other = Recording(recording.trial, replace(recording.seconds, columns=columns), recording.outcome, recording.facts)
+    partial = copy.begin(recording.trial)
+    for name in set(journals) - {"seconds.parquet", "latencies.parquet"}:
+        (partial.path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(root / "before" / name, partial.path / name)
+    measured = measure(other)
+    partial.finish(other, measured, decide(other, measured, copy.experiment.objectives))
+    shutil.rmtree(root / "before")
+    return root
+
+
+@real
+@spark
+def test_a_real_run_is_the_same_when_it_is_judged_again(made: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "sent on"
+    shutil.copytree(made, moved)
+    said = elsewhere("show", "--recompute", "--out", moved, "--json")
+    trials = said.document["recomputed"]
+    assert [trial["number"] for trial in trials] == [t.trial.number for t in Store(moved).find("@last").trials()]
+    assert [(trial["from"], trial["differences"]) for trial in trials] == [("journals", [])] * len(trials)
+    assert (said.code, said.document["exit_code"]) == (0, 0)
+    assert "WARN" not in said.err, "what the JVM says is not for the user"
+
+
+@real
+@spark
+def test_seconds_that_are_not_what_the_journals_say_are_named(made: Path, tmp_path: Path) -> None:
+    root = altered(Store(made).find("@last"), tmp_path / "runs", change=3)
+    said = elsewhere("show", "--recompute", "--trial", "1", "--out", root)
+    assert said.code == 1, said.err
+    words = " ".join(said.out.split())
+    assert "the column published differs in 1 of 4 seconds (second 2: " in words
+    assert "measurement.published_rate was stored as " in words
+
+
+@real
+def test_a_journal_that_is_not_the_one_that_was_written_is_refused(made: Path, tmp_path: Path) -> None:
+    shutil.copytree(made, tmp_path / "runs")
+    run = Store(tmp_path / "runs").find("@last")
+    ticks = run.trial(1).path / "ticks-1.parquet"
+    ticks.write_bytes(ticks.read_bytes()[:-1] + b"x")
+    said = elsewhere("show", "--recompute", "--trial", "1", "--out", tmp_path / "runs")
+    assert said.code == 2
+    assert "ticks-1.parquet is damaged" in said.err
+
+
+@real
+def test_without_pyspark_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamgauge.cli.spark.pyspark_version", lambda: None)
+    said = streamgauge("show", "--recompute", "--out", made)
+    assert (said.code, said.err.strip()) == (2, "PySpark is missing; type: pip install 'streamgauge[spark]'")
+
+
+@real
+def test_without_java_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamgauge.cli.spark.settle_java", lambda ask: None)
+    said = streamgauge("show", "--recompute", "--out", made)
+    assert said.code == 2
+    assert said.err.startswith("Java 17 or newer is needed, and ")
+
+
+def test_a_run_in_virtual_time_is_judged_from_its_seconds_without_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
+    monkeypatch.setattr("streamgauge.cli.spark.pyspark_version", lambda: None)
+    said = streamgauge("show", "--recompute", "--out", tmp_path / "runs")
+    assert (said.code, said.err) == (0, "")
+    assert " ".join(said.out.split()) == (
+        "trial 1: SUSTAINED, from its stored seconds (it ran in virtual time): the same verdict"
+    )
+
+
+def test_one_trial_alone_goes_with_recompute(tmp_path: Path) -> None:
+    assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
+    assert streamgauge("show", "--trial", "1", "--out", tmp_path / "runs").code == 2
+    said = streamgauge("show", "--recompute", "--trial", "9", "--out", tmp_path / "runs")
+    assert said.code == 2
+    assert "has no finished trial 9; it has 1" in said.err
