@@ -14,6 +14,7 @@ from streamgauge.engines.java import (
     find_java,
     from_answer,
     from_release,
+    java_problem,
     javas,
     major,
     manager,
@@ -137,6 +138,17 @@ def test_an_unknown_system_gets_a_sentence_too() -> None:
         "Java 17 or newer is needed, and only Java 11.0.2 in /usr/lib/jvm/old was found; "
         "install one and set JAVA_HOME to where it lies"
     )
+
+
+def test_an_engine_is_told_of_a_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamgauge.engines.java._usual", lambda patterns: [])
+    assert java_problem().startswith("Java 17 or newer is needed, and none was found; ")
+    monkeypatch.setenv("PATH", str(home(tmp_path, "old", "11.0.2") / "bin"))
+    assert "only Java 11.0.2 in " in java_problem()
+    monkeypatch.setenv("PATH", str(home(tmp_path, "silent", None) / "bin"))
+    assert java_problem() == "", "nobody knows its version, so it is tried"
+    monkeypatch.setenv("PATH", str(home(tmp_path, "new", "17.0.1") / "bin"))
+    assert java_problem() == ""
 
 
 class System:

@@ -4,6 +4,7 @@ Nothing is started here. A Java says its version in the file ``release`` of its 
 be asked, and whoever may start processes does that (``run/install_java.py``).
 """
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -142,3 +143,12 @@ def missing(found: Sequence[Java], known: Manager | None, root: bool) -> str:
     if known is None:
         return f"Java {LEAST} or newer is needed, and {there}; install one and set JAVA_HOME to where it lies"
     return f"Java {LEAST} or newer is needed, and {there}; type: {known.line(root)}"
+
+
+def java_problem() -> str:
+    """For an engine's ``check``: what to do where there is no Java for it; nothing where there is."""
+    found = [*javas()]
+    unknown = not found and shutil.which("java")  # one that does not say its version may well do
+    if unknown or any(java.major >= LEAST for java in found):
+        return ""
+    return missing(found, manager(), os.geteuid() == 0)
