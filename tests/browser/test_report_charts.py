@@ -33,7 +33,7 @@ def told(dom: str, name: str) -> str | None:
 @pytest.fixture
 def page(tmp_path: Path) -> Path:
     file = tmp_path / "small.yaml"
-    file.write_text(EXPERIMENT.replace("name: small", "name: '</script><b>small'"), encoding="utf-8")
+    file.write_text(EXPERIMENT + "description: '</script><script>document.title = 1</script>'\n", encoding="utf-8")
     said = streamgauge("run", file, "--out", tmp_path / "runs")
     assert said.code == 0
     [report] = (tmp_path / "runs").glob("*/report.html")

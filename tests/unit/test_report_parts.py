@@ -41,7 +41,7 @@ class TestWhyItStoppedThere:
         assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
         found = why(FINDING, [silent])
         assert found is not None
-        assert "used 45% of its 2 cores" in found.limits[0].sentence
+        assert "used 45% of its 2 cores, others took 0.0%" in found.limits[0].sentence
 
     def test_an_engine_that_explains_its_core_is_not_explained_twice(self) -> None:
         found = why(FINDING, STORY.trials)

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.seconds import Kind, Latencies, Seconds
-from streamgauge.report.latency import latency_points
-from streamgauge.report.story import Judged, Story, failing, trials_of
+from streamgauge.model.units import format_share
+from streamgauge.report.story import Judged, Story, failing, holding, trials_of
 from streamgauge.stats import buckets
 
 Floats = npt.NDArray[np.float64]
@@ -36,11 +36,11 @@ def wanted_trials(story: Story) -> list[Wanted]:
     chosen: dict[int, str] = {}
     for finding in story.findings:
         own = trials_of(finding, story.trials)
-        for at, judged in latency_points(finding, own):
-            chosen.setdefault(judged.number, "holds" if at == "100%" else at)
-        broken = failing(finding, own)
-        if broken is not None:
-            chosen.setdefault(broken.number, "fails")
+        proofs = [(holding(finding, own), "holds"), (failing(finding, own), "fails")]
+        shares = [(story.trial(number), format_share(share)) for share, number in finding.also]
+        for judged, role in (proofs[0], *shares, proofs[1]):
+            if judged is not None:
+                chosen.setdefault(judged.number, role)
     for judged in story.trials:
         chosen.setdefault(judged.number, "")
     return [Wanted(number, role) for number, role in chosen.items()][:MOST_TRIALS]

@@ -4,6 +4,7 @@ from importlib.resources import files
 
 from streamgauge.report.markup import Child, Markup, data, element, join, table
 from streamgauge.report.page import PageView
+from streamgauge.report.picture import verdict_key
 from streamgauge.report.sections import finding_section, published_section
 from streamgauge.report.spent import PARTS, Spent
 from streamgauge.report.view import as_sentence
@@ -43,7 +44,7 @@ def _parts(view: PageView) -> list[Child]:
         _header(view),
         _measured_on(view),
         *(finding_section(finding, several) for finding in view.run.findings),
-        published_section(view.beside) if view.beside else None,
+        published_section(view.beside, view.same) if view.beside else None,
         _charts(view),
         _spent(view.spent),
         _words(),
@@ -69,7 +70,8 @@ def _header(view: PageView) -> Markup:
     ended = element("p", f"Ended early: {view.run.ended}.", class_="warning") if view.run.ended else None
     name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
     none = element("span", "Nothing was found.", class_="answer") if not found else None
-    return element("header", name, element("h1", *sentences, none), ended, element("p", view.run.checked))
+    about = element("p", view.about, class_="about") if view.about else None
+    return element("header", name, about, element("h1", *sentences, none), ended, element("p", view.run.checked))
 
 
 def _measured_on(view: PageView) -> Markup:
@@ -144,7 +146,12 @@ def _bars(spent: Spent) -> Markup:
 
 def _words() -> Markup:
     pairs = [
-        join((element("dt", element("b", word, class_=f"verdict {word.lower()}")), element("dd", meaning)))
+        join(
+            (
+                element("dt", verdict_key(word), element("b", word, class_=f"verdict {word.lower()}")),
+                element("dd", meaning),
+            )
+        )
         for word, meaning in VERDICTS.items()
     ]
     return element("section", element("h2", "What the verdicts mean"), element("dl", *pairs))

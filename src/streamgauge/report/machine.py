@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamgauge.model.experiment import Experiment
+from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.units import format_duration, format_rate, format_size
 from streamgauge.report.story import Judged, Story
 
@@ -28,6 +28,35 @@ def measured_on(story: Story) -> tuple[Pair, ...]:
         )
         if text
     )
+
+
+_QUESTIONS = {
+    "sustainable-throughput": "Sustainable throughput, events/s",
+    "demand": "Fewest instances for a load",
+    "capacity": "Highest load by instances, events/s",
+    "extreme": "Hardest value that holds",
+    "nothing": "A measurement",
+}
+
+
+def subject(story: Story) -> str:
+    """What a finding is about, for those who were sent the page alone."""
+    if story.asked is None:
+        return ""
+    first = _first_trials(story)
+    engines = [f"{_named(choice, first)}{_cores(first.get(choice.label))}" for choice in story.asked.engines]
+    return " · ".join([_QUESTIONS[story.asked.what], story.asked.workload.name, *engines])
+
+
+def _named(choice: EngineChoice, first: Mapping[str, Judged]) -> str:
+    facts = first[choice.label].facts if choice.label in first else {}
+    return " ".join(str(part) for part in (choice.name, facts.get("version", "")) if part)
+
+
+def _cores(judged: Judged | None) -> str:
+    if judged is None or judged.virtual or not judged.cores:
+        return ""
+    return f" on {_count(judged.cores, 'core')}"
 
 
 def settings(story: Story) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
@@ -80,7 +109,7 @@ def _engines(story: Story) -> Iterator[Pair]:
     choices = story.asked.engines if story.asked else ()
     for choice in choices:
         facts = first[choice.label].facts if choice.label in first else {}
-        name = " ".join(str(part) for part in (choice.name, facts.get("version", "")) if part)
+        name = _named(choice, first)
         label = f"{choice.label}: " if choice.label != choice.name else ""
         plain = {k: v for k, v in facts.items() if k not in _TOLD_ELSEWHERE}
         more = [f"{key} {value}" for key, value in plain.items() if _is_plain(value)]

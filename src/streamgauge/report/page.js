@@ -46,7 +46,8 @@
     return {
       width, height: HEIGHT,
       scales: { x: { time: false }, y: { range: (u, low, high) => [0, high > 0 ? high * 1.06 : 1] } },
-      axes: [{ ...axis, values: (u, splits) => splits.map((at) => at + " s") }, { ...axis, size: 66, values: (u, splits) => splits.map(kind.format) }],
+      axes: [{ ...axis, size: 34, values: (u, splits) => splits.map((at) => at + " s") }, { ...axis, size: 66, values: (u, splits) => splits.map(kind.format) }],
+      legend: { markers: { fill: (u, at) => colour(kind.colours[names[at - 1]] || "--c6") } },
       cursor: { sync: { key: "trial-" + trial.trial }, points: { size: 6 } },
       hooks: { drawClear: [shade(trial.warmup)] },
       series: [{ label: "second" }, ...names.map((name) => ({

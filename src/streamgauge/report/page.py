@@ -9,7 +9,7 @@ from streamgauge.model.seconds import Seconds
 from streamgauge.model.units import SECOND
 from streamgauge.report import published
 from streamgauge.report.charts import all_charts, wanted_trials
-from streamgauge.report.machine import Pair, measured_on, settings
+from streamgauge.report.machine import Pair, measured_on, settings, subject
 from streamgauge.report.spent import Spent, where_time_went
 from streamgauge.report.story import Story
 from streamgauge.report.view import RunView, view_run
@@ -20,6 +20,8 @@ class PageView:
     """Everything that is on the page."""
 
     run: RunView
+    about: str
+    """What the sentence is about: the question, the workload, the system."""
     on: tuple[Pair, ...]
     settings: tuple[tuple[str, tuple[Pair, ...]], ...]
     spent: Spent
@@ -28,6 +30,8 @@ class PageView:
     """Trials whose charts were left out, to keep the page small."""
     beside: str
     """How the published tables compare; empty where none belongs to the workload."""
+    same: str
+    """The published system that the engine is one of; empty if it is none of them."""
     text: str
     when: str
     command: str
@@ -40,12 +44,14 @@ def view_page(story: Story, recorded: Mapping[int, Seconds]) -> PageView:
     wanted = wanted_trials(story)
     return PageView(
         run=view_run(story),
+        about=subject(story),
         on=measured_on(story),
         settings=settings(story),
         spent=where_time_went(story),
         charts=all_charts(story, wanted, recorded),
         not_charted=len(story.trials) - len(wanted),
         beside=_beside(story),
+        same=next((system for t in story.trials if (system := published.like(str(t.facts.get("engine", ""))))), ""),
         text=story.text,
         when="" if story.created is None else f"{story.created:%Y-%m-%d %H:%M} UTC",
         command=" ".join(["streamgauge", *story.command[1:]]) if story.command else "",

@@ -117,6 +117,11 @@ def _mark(row: TrialRow, scale: _Scale, y: float, step: float) -> Markup:
     return element("g", element("title", told), line, number if step >= 12 else None, _shape(row.verdict, x, y, size))
 
 
+def verdict_key(verdict: str) -> Markup:
+    """The mark of a verdict alone, for those who read what it means."""
+    return element("svg", _shape(verdict, 8, 8, 6), viewBox="0 0 16 16", class_="key", aria_hidden="true")
+
+
 def _shape(verdict: str, x: float, y: float, s: float) -> Markup:
     name = f"mark {verdict.lower()}"
     if verdict == "SUSTAINED":

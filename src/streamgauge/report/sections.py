@@ -64,7 +64,7 @@ def _trials(finding: FindingView) -> Markup:
     own_value = any(row.value != row.load for row in finding.rows)
     heads: list[Child] = ["trial", "for", "verdict", "because", "proves"]
     heads += [finding.dimension] if own_value else []
-    heads += ["load", "queue growth", "avg event-time", "recorded"]
+    heads += ["load", "queue growth", "avg latency", "recorded"]
     return table(heads, (_trial(row, own_value) for row in finding.rows), numbers=5, class_="trials")
 
 
@@ -104,14 +104,22 @@ def _latency_row(line: LatencyLine) -> list[Child]:
     return [*start, *line.percentiles, str(line.rows), str(line.firings)]
 
 
-def published_section(beside: str) -> Markup:
-    """Karimov's Tables I and II, marked as what they are."""
+def published_section(beside: str, same: str = "") -> Markup:
+    """Karimov's Tables I and II, marked as what they are; the rows of the ``same`` system stand out."""
+
+    def named(system: str) -> Child:
+        return element("mark", system) if system == same else system
+
     nodes = [f"{count} nodes" for count in published.NODES]
-    rates = [[system, *(format_rate(rate) for rate in row)] for system, row in published.THROUGHPUT.items()]
+    rates = [[named(system), *(format_rate(rate) for rate in row)] for system, row in published.THROUGHPUT.items()]
     heads = ("system", "at", "nodes", "avg", "min", "max", "p90", "p95", "p99")
     latencies = [
-        [row.system, row.share, str(row.nodes)]
-        + [f"{value:g} s" for value in (row.average, row.least, row.most, row.p90, row.p95, row.p99)]
+        [
+            named(row.system),
+            row.share,
+            str(row.nodes),
+            *(f"{value:g} s" for value in (row.average, row.least, row.most, row.p90, row.p95, row.p99)),
+        ]
         for row in published.LATENCY
     ]
     return element(

@@ -101,7 +101,7 @@ def _finding(finding: Finding, story: Story) -> FindingView:
         holds=_end(finding.holds, finding.unit),
         fails=_end(finding.fails, finding.unit),
         ends=(finding.holds.value if finding.holds else None, finding.fails.value if finding.fails else None),
-        precision="" if finding.width is None else format_share(finding.width),
+        precision="" if finding.width is None else f"{finding.width:.1%}",
         notes=finding.notes,
         rows=tuple(_row(t, finding) for t in own),
         time=format_duration(sum(t.seconds for t in own) * 1e9),

@@ -75,8 +75,8 @@ def _busy(judged: Judged) -> list[Limit]:
     if share is None:
         return []
     where = "core" if cores == 1 else f"{cores} cores"
-    rest = "nothing is left of it" if share >= 0.95 else "the rest of it was idle or taken by others"
-    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}: {rest}")]
+    taken = judged.measurement.foreign_share
+    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}, others took {taken:.1%}")]
 
 
 def _capacity(judged: Judged) -> list[Limit]:
