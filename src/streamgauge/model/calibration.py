@@ -18,7 +18,8 @@ class LagProbe:
     achieved: float
     lag_p50: float
     lag_p99: float
-    lag_max: float
+    lag_worst: float
+    """The p99 of the worst second, which is what makes a trial INVALID."""
     timely: bool
     """Whether a trial at this rate would be safely within the bounds of a valid one."""
 
@@ -93,7 +94,7 @@ class Calibration:
         bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
         probes = self.ceilings.probes
         if probes and not any(probe.timely for probe in probes):
-            late = f"ticks were late by {format_duration(probes[-1].lag_p99)} (p99)"
+            late = f"ticks were late by {format_duration(probes[-1].lag_worst)} (p99 of the worst second)"
             bad.append(
                 ("INVALID", f"{late} at {format_rate(probes[-1].rate)} already; keep other work off the machine")
             )

@@ -26,7 +26,11 @@ def _believed(top: Ceilings) -> str:
     share = f"{top.most / top.queue:.0%} of it, " if top.queue else ""
     said = f"searches go up to {share}{format_rate(top.most)}"
     probe = next((p for p in top.probes if p.rate == top.most), None)
-    return f"{said}, where ticks are late by {format_duration(probe.lag_p99)} (p99)" if probe else said
+    return (
+        f"{said}, where ticks are late by {format_duration(probe.lag_worst)} (p99 of the worst second)"
+        if probe
+        else said
+    )
 
 
 def _table(*columns: str) -> Table:

@@ -43,9 +43,8 @@ OBJECTIVES = (
     Objective("lost", "==", 0.0, text="lost == 0"),
 )
 _OVERLOAD = 1.3
-_CAPACITY_LENGTH = 4 * SECOND
-_LATENCY_LENGTH = 6 * SECOND
-"""A p99 needs a hundred firings; a capacity is found within a thousandth after a few seconds."""
+_LENGTH = 6 * SECOND
+"""Enough for a p99 (a hundred firings) and for a trend; after 4 s there are too few seconds for one."""
 _LONGEST = 170 * SECOND
 """A calibration takes three minutes at most: a trial that was disturbed is repeated only while there is time."""
 _WARMUP = 2 * SECOND
@@ -109,7 +108,7 @@ def ceilings(folder: Path, placement: Placement, say: Say, runtime: Path | None 
 
 
 def _kept(lag: ScheduleLag) -> LagProbe:
-    return LagProbe(lag.rate, lag.achieved, lag.p50, lag.p99, lag.most, lag.timely)
+    return LagProbe(lag.rate, lag.achieved, lag.p50, lag.p99, lag.worst, lag.timely)
 
 
 def quick_ceiling(folder: Path, placement: Placement, runtime: Path | None = None) -> float:
@@ -122,8 +121,7 @@ def _capacity(folder: Path, *, rate: float, cores: int, say: Say, runtime: Path 
     """One saturated trial: what is measured, against what the engine really did."""
     say(f"a capacity of {format_rate(rate)}")
     options = ReferenceOptions.model_construct(capacity=rate, cores=cores).model_dump()
-    params = {"window": SECOND, "slide": SECOND}
-    trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, params, _CAPACITY_LENGTH)
+    trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
     recording = _perform(trial, where, runtime)
     measured = measure(recording)
@@ -138,7 +136,7 @@ def _latency(folder: Path, *, delay: int, cores: int, say: Say, runtime: Path | 
     options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=cores).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
-    recording = _perform(_trial(f"d{delay}", 100e3, options, params, _LATENCY_LENGTH), where, runtime)
+    recording = _perform(_trial(f"d{delay}", 100e3, options, params), where, runtime)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     true = _true_latencies(where, recording, measured.warmup_seconds)
@@ -179,7 +177,7 @@ def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
     return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)
 
 
-def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any], length: int) -> Trial:
+def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any]) -> Trial:
     return Trial(
         number=1,
         ask=Ask("load", load, "measure"),
@@ -189,8 +187,8 @@ def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, An
         options=options,
         instances=1,
         profile=constant(load),
-        duration=length,
-        limit=length,
+        duration=_LENGTH,
+        limit=_LENGTH,
         warmup=_WARMUP,
         warmup_limit=_WARMUP,
         queue_bound=0,

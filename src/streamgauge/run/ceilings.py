@@ -38,7 +38,7 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 _LEAD = 200 * MILLI
 _SETTLE = 1.0
 _FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick
-SHARES = (CLIP, 0.6, 0.45, 0.3, 0.2, 0.1)
+SHARES = (CLIP, 0.6, 0.45, 0.3, 0.15)
 """Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
 SAFE_LAG = MOST_SCHEDULE_LAG // 2
 """A probe is short and its machine quiet: only half of what a trial may have is safely within it."""
@@ -54,6 +54,8 @@ class ScheduleLag:
     achieved: float
     p50: int
     p99: int
+    worst: int
+    """The p99 of the worst second: the judge of a trial sees no better one."""
     most: int
     ticks: int
     hiccup: int
@@ -62,7 +64,7 @@ class ScheduleLag:
     @property
     def timely(self) -> bool:
         """Whether a trial at this rate would be safely valid, as far as the generator goes."""
-        return self.p99 <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
+        return self.worst <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
 
 
 @contextmanager
@@ -122,12 +124,19 @@ def schedule_lag(launcher: Launcher, folder: Path, where: Placement, rate: float
     ticks = read_rows(folder / "ticks-0")
     intended, actual = ticks["intended"].to_numpy(), ticks["actual"].to_numpy()
     judged = intended > _SETTLE * SECOND
-    lag = (actual - intended)[judged]
+    lag, second = (actual - intended)[judged], (intended[judged] - 1) // SECOND
     rows = read_rows(folder / "driver-0-seconds").to_pydict()
     span = actual[judged].max(initial=1) - actual[judged].min(initial=10**18)
     achieved = ticks["count"].to_numpy()[judged][1:].sum() * SECOND / max(1, span)
     return ScheduleLag(
-        rate, float(achieved), int(np.median(lag)), p99(lag), int(lag.max()), len(lag), max(rows["hiccup"])
+        rate=rate,
+        achieved=float(achieved),
+        p50=int(np.median(lag)),
+        p99=p99(lag),
+        worst=max(p99(lag[second == one]) for one in np.unique(second)),
+        most=int(lag.max()),
+        ticks=len(lag),
+        hiccup=max(rows["hiccup"]),
     )
 
 
