@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ def drive(folder: Path, driver: int, length: int, random: Random, closed: bool =
         end = (second + 1) * SECOND
         while ticks.done < len(moments) and moments[ticks.done][1] < end + SECOND // 50:  # some come a bit later
             intended, actual, count = moments[ticks.done]
-            ticks.add(intended, lambda moment=actual: moment, count)
+            ticks.add(intended, partial(int, actual), count)
         now = [ack for ack in acks if ack.time_ns < end + SECOND // 50]
         acks = acks[len(now) :]
         served, drops = served + int(random.integers(0, 900)), drops + int(random.integers(0, 2))
@@ -135,8 +136,8 @@ def count(folder: Path, tallies: Sequence[Tally]) -> None:
         for each in tallies:
             seconds.append({name: getattr(each, name) for name in SECONDS.names})
             for second, kind, found, counts in each.latencies:
-                rows = {"second": [second] * len(found), "kind": [kind] * len(found), "bucket": found, "count": counts}
-                cells.append(rows)
+                same = {"second": np.full(len(found), second), "kind": np.full(len(found), kind)}
+                cells.append({**same, "bucket": found, "count": counts})
 
 
 def _emitted(batch: int, random: Random) -> int:
@@ -184,11 +185,10 @@ def watch(folder: Path, length: int, random: Random) -> None:
         for second in range(length):
             time = (second + 1) * SECOND + int(random.choice([0, 1, SECOND // 2, -SECOND // 2, SECOND // 2 + 1]))
             for role in (DRIVER, "collector", SUT, "controller", SUT):
-                row = {name: int(random.integers(0, 10**9)) for name in ROLES.names}
-                roles.append(
-                    {name: [value] for name, value in (row | {"time": time}).items() if name != "role"}
-                    | {"role": [role]}
-                )
+                numbers: dict[str, npt.ArrayLike] = {
+                    name: [int(random.integers(0, 10**9))] for name in ROLES.names if name != "role"
+                }
+                roles.append({**numbers, "time": [time], "role": [role]})
             for core in range(5):
                 row = {name: int(random.integers(-10_000, 10**6)) for name in CORES.names}
                 row |= {"time": time, "core": core, "span_us": 0 if second == 3 else 1_000_000 + second}

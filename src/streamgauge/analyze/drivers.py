@@ -1,11 +1,10 @@
 """What the drivers wrote down → the seconds of all of them: ticks, acknowledgements, and what was sampled."""
 
-from functools import reduce
-
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from streamgauge.analyze.arithmetic import second_since_start
+from streamgauge.analyze.journals import together
 
 _SAMPLED = ("offered", "served", "drops", "queue", "clock_step")
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
@@ -50,8 +49,7 @@ def driven(ticks: DataFrame, acks: DataFrame, samples: DataFrame) -> DataFrame:
     sources = [published(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
     names = [name for source in sources for name in source.columns if name not in ("driver", "second")]
     # each source has at most one row of a driver and second: the largest value is the only one
-    single = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), sources)
-    single = single.groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
+    single = together(sources).groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
     return _together(_since_before(single))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
@@ -85,13 +86,12 @@ def _plain(path: Path) -> str:
 
 def rows(spark: "SparkSession", path: Path, schema: str) -> "DataFrame":
     """A journal by its path without an ending: Parquet, or what a crash has left of the stream."""
-    names = [column.split()[0] for column in schema.split(", ")]
     if path.with_suffix(WHOLE).exists():
-        return spark.read.parquet(_plain(path.with_suffix(WHOLE))).select(*names)
+        return spark.read.schema(schema).parquet(_plain(path.with_suffix(WHOLE)))
     if path.with_suffix(GROWING).exists():
         table = read_rows(path)
         if table.num_rows:
-            return spark.createDataFrame(table.select(names))
+            return spark.createDataFrame(table.select([column.split()[0] for column in schema.split(", ")]))
     return spark.createDataFrame([], schema)
 
 
@@ -102,7 +102,12 @@ def of_drivers(spark: "SparkSession", journals: Journals, name: str, schema: str
     def of(driver: int) -> "DataFrame":
         return rows(spark, journals.folder / name.format(driver), schema).withColumn("driver", F.lit(driver))
 
-    return reduce(lambda one, other: one.unionByName(other), map(of, range(journals.drivers)))
+    return together([of(driver) for driver in range(journals.drivers)])
+
+
+def together(parts: "Sequence[DataFrame]") -> "DataFrame":
+    """Tables below each other, columns by name. They have a few rows per second, so one task saves every shuffle."""
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts).coalesce(1)
 
 
 def outputs(spark: "SparkSession", journals: Journals) -> list["DataFrame"]:

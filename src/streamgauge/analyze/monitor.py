@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamgauge.analyze.arithmetic import floor_division, second_that_ended
+from streamgauge.analyze.journals import together
 
 SUT = "system under test"
 DRIVER = "driver"
@@ -41,7 +42,7 @@ def _of_cores(cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> Da
 
 def watched(roles: DataFrame, cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> DataFrame:
     """Per second, rows in the second in which their look ended."""
-    seen = _of_roles(roles).unionByName(_of_cores(cores, sut, driver), allowMissingColumns=True)
+    seen = together([_of_roles(roles), _of_cores(cores, sut, driver)])
     sums = seen.groupBy("second").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in seen.columns if name != "second")
     )

@@ -40,7 +40,7 @@ def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) ->
     )
     parts = [driven(ticks, acks, samples), watched(roles, cores, journals.sut_cores, journals.driver_cores)]
     parts += [part for query in outputs for part in (out.counted(query), out.fired(query))]
-    whole = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
+    whole = files.together(parts)
     # one part has each column; only outputs come in several, one per query, and add up
     return whole.groupBy("second").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in whole.columns if name != "second")

@@ -69,7 +69,7 @@ def _gateway(conf: SparkConf, log: IO[bytes]) -> Iterator[JavaGateway]:
 
 def _launched(conf: SparkConf, log: IO[bytes]) -> JavaGateway:
     try:
-        return launch_gateway(conf, {"stdout": log, "stderr": log})
+        return launch_gateway(conf, {"stdout": log, "stderr": log})  # type: ignore[no-untyped-call]
     except (PySparkRuntimeError, OSError) as error:
         log.seek(0)
         last = log.read().decode("utf-8", "replace").splitlines()[-_TAIL:]

@@ -1,6 +1,8 @@
 """What a driver writes down: every tick, every acknowledgement, and each second in the words of the model."""
 
 import math
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +38,22 @@ class Ticks:
         self.actual = np.zeros(most, np.int64)
         self.count = np.zeros(most, np.int64)
         self.done = 0
+        self.entering = False
 
-    def add(self, intended: int, actual: int, count: int) -> None:
-        """One tick has happened."""
+    def add(self, intended: int, now: Callable[[], int], count: int) -> None:
+        """One tick has happened, at this moment."""
         i = self.done
-        self.intended[i], self.actual[i], self.count[i] = intended, actual, count
+        self.intended[i], self.count[i] = intended, count
+        self.entering = True  # its moment is read from here on: whoever closes a second waits until it is there
+        self.actual[i] = now()
         self.done = i + 1  # last, so that a reader in another thread sees whole rows
+        self.entering = False
+
+    def settle(self) -> int:
+        """How many ticks there are; none that happened before this call is missing."""
+        while self.entering:
+            time.sleep(0)
+        return self.done
 
     def rows(self, start: int, stop: int) -> dict[str, Ints]:
         cut = slice(start, stop)
@@ -74,7 +86,7 @@ class Chronicle:
 
     def write(self, acks: list[Ack]) -> None:
         """Add what is new to the journals of ticks and acknowledgements."""
-        done = self._ticks.done
+        done = self._ticks.settle()
         if done > self._written_ticks:
             self._tick_rows.append(self._ticks.rows(self._written_ticks, done))
             self._written_ticks = done
@@ -88,7 +100,7 @@ class Chronicle:
         drift (wall against monotonic clock since the load began).
         """
         end = (number + 1) * SECOND
-        actual = self._ticks.actual[self._counted_ticks : self._ticks.done]
+        actual = self._ticks.actual[self._counted_ticks : self._ticks.settle()]
         cut = self._counted_ticks + int(np.searchsorted(actual, end))
         span = slice(self._counted_ticks, cut)
         lags = self._ticks.actual[span] - self._ticks.intended[span]

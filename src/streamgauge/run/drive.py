@@ -148,7 +148,7 @@ class Driver:
                 self.phase = "full"
                 say(f"the queue is full after {self.ticks.done} ticks: {self.backlog.lag} events wait")
                 return
-            self.ticks.add(moment, now() - begin, sum(batch.num_rows for _, batch in parts))
+            self.ticks.add(moment, self.elapsed, sum(batch.num_rows for _, batch in parts))
             tick += 1
         self.end_ns = min(tick * step, self.end_ns)
         self.phase = "done"
@@ -183,8 +183,8 @@ class Driver:
             "hiccup": self.hiccups.take(),
             "drift": drift,
         }
+        self.chronicle.write(acks)  # what a second was counted from is written before it
         self.chronicle.second(second, sample, acks)
-        self.chronicle.write(acks)
 
     def told(self, *_: object) -> None:
         """SIGTERM. It comes between two instructions of the main thread, which may hold any lock: flags alone."""
