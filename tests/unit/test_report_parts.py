@@ -143,6 +143,13 @@ class TestWhatWasChecked:
         unchecked = replace(STORY.trials[0], outcome=Outcome())
         assert outputs_checked([unchecked, *STORY.trials[1:]]).endswith("1 trial could not be checked.")
 
+    def test_what_an_invalid_trial_lost_is_not_held_against_the_system(self) -> None:
+        spoilt = judged(9, 1e5, VerdictKind.INVALID)
+        spoilt = replace(spoilt, outcome=Outcome(account=Account(100, 0, lost=100, checked=True)))
+        assert "400 rows of 4 trials" in outputs_checked([*STORY.trials, spoilt])
+        assert "0 lost" in outputs_checked([*STORY.trials, spoilt])
+        assert "every trial was INVALID" in outputs_checked([spoilt])
+
     def test_unchecked_is_said_with_the_reason(self) -> None:
         plain = replace(STORY.trials[0], outcome=Outcome())
         own = replace(plain, trial=replace(plain.trial, options={"pipeline": "my_job.py:orders"}))
@@ -171,7 +178,7 @@ class TestWhereTheSecondsWent:
         }
         # the load began 10 s after the run: 4 s of them were the start of the trial
         assert spent.rest == pytest.approx(6.0)
-        assert spent.rest_is == "before and between the trials"
+        assert spent.rest_is.startswith("before and between the trials")
         assert "50 s from the beginning" in spent.sentence
         assert "61% of them were judged" in spent.sentence
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import format_count
 from streamgauge.report.story import Judged
 
@@ -12,15 +13,18 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     """What was compared and what came out, or that nothing was, and why."""
     if not trials:
         return "Correctness is unchecked: no trial was finished."
-    done = [t for t in trials if t.outcome.account.checked]
+    valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
+    if not valid:
+        return "Correctness is unchecked: every trial was INVALID, which says nothing of the outputs."
+    done = [t for t in valid if t.outcome.account.checked]
     if not done:
-        return f"Correctness is unchecked: {_why_not(trials)}. Counts and latency are judged all the same."
+        return f"Correctness is unchecked: {_why_not(valid)}. Counts and latency are judged all the same."
     accounts = [t.outcome.account for t in done]
     rows = sum(a.observed for a in accounts)
     counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong", "late")]
     bad = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
     where = f"{len(done)} trial{'' if len(done) == 1 else 's'}"
-    left = len(trials) - len(done)
+    left = len(valid) - len(done)
     rest = "" if not left else f" {left} trial{'' if left == 1 else 's'} could not be checked."
     kind = " (imagined, in virtual time)" if all(t.virtual for t in done) else ""
     return (

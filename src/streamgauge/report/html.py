@@ -106,9 +106,7 @@ def _spent(spent: Spent) -> Markup | None:
     ]
     total = sum(time.known for time in spent.trials)
     rows.append(["all", *(_seconds(part) for part in spent.totals), _seconds(total)])
-    rest = (
-        f"{spent.rest:.0f} s more went {_for(spent.rest_is)}." if spent.rest is not None and spent.rest >= 0.5 else None
-    )
+    rest = f"Other, {spent.rest:.0f} s: {spent.rest_is}." if spent.rest is not None and spent.rest >= 0.5 else None
     return element(
         "section",
         element("h2", "Where the seconds went"),
@@ -117,10 +115,6 @@ def _spent(spent: Spent) -> Markup | None:
         element("p", rest) if rest else None,
         element("details", element("summary", "Every trial"), table(heads, rows, numbers=1, class_="totals")),
     )
-
-
-def _for(rest_is: str) -> str:
-    return rest_is if rest_is.startswith("before") else f"into {rest_is}"
 
 
 def _seconds(value: float | None) -> str:

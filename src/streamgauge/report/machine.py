@@ -10,9 +10,9 @@ from streamgauge.report.story import Judged, Story
 Pair = tuple[str, str]
 
 _NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns"}
-_TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", *_NOT_SETTINGS}
+_TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
-_LONGEST = 120
+_LONGEST = 300
 
 
 def measured_on(story: Story) -> tuple[Pair, ...]:
@@ -171,6 +171,10 @@ def _flat(value: object, name: str = "") -> Iterator[Pair]:
         for key, inner in value.items():
             yield from _flat(inner, f"{name}.{key}" if name else str(key))
     elif isinstance(value, (list, tuple)):
-        yield name, ", ".join(str(inner) for inner in value)[:_LONGEST]
+        yield name, _cut(", ".join(str(inner) for inner in value))
     else:
-        yield name, str(value)[:_LONGEST]
+        yield name, _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"

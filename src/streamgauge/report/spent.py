@@ -7,6 +7,7 @@ from typing import Any
 from streamgauge.model.units import SECOND
 from streamgauge.report.story import Judged, Story
 
+_BETWEEN = "before and between the trials, where a system that serves many of them is started and warmed up"
 PARTS = ("starting", "warm-up", "judged", "tail", "checking")
 
 
@@ -42,7 +43,7 @@ def where_time_went(story: Story) -> Spent:
     known = sum(time.known for time in times)
     rest = None if wall is None else max(wall - known, 0.0)
     told = all(_phases(t.facts) for t in story.trials)
-    rest_is = "before and between the trials" if told else "starting, tail and checking, and between the trials"
+    rest_is = _BETWEEN if told else f"starting, tail and checking of the trials, or {_BETWEEN}"
     return Spent(times, totals, rest, rest_is, _sentence(story.trials, known, wall))
 
 
