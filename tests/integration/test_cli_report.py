@@ -3,10 +3,11 @@
 import hashlib
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
-from cli_session import EXPERIMENT, MEASURE, streamgauge
+from cli_session import EXPERIMENT, MEASURE, start, streamgauge, write
 
 ROOT = Path(__file__).resolve().parents[2]
 VENDOR = ROOT / "src/streamgauge/report/vendor"
@@ -51,6 +52,28 @@ def test_a_run_that_its_budget_ended_has_a_report_that_says_so(tmp_path: Path) -
     file.write_text(EXPERIMENT, encoding="utf-8")
     streamgauge("run", file, "--out", tmp_path / "runs", "--budget", "40s")
     assert "Ended early: the budget" in report_in(tmp_path / "runs").read_text(encoding="utf-8")
+
+
+def test_an_interrupted_run_has_a_report_of_what_is_finished(tmp_path: Path) -> None:
+    process = start("run", write(tmp_path), "--out", tmp_path / "runs", "--pace", "0.02")
+    assert process.stderr is not None
+    process.stderr.readline()
+    assert process.stderr.readline().startswith("trial 1 of about ")
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    page = report_in(tmp_path / "runs")
+    assert f"report: {page}" in err
+    assert "Ended early: it was interrupted." in page.read_text(encoding="utf-8")
+
+
+def test_a_system_that_fails_at_the_lowest_load_has_a_report(tmp_path: Path) -> None:
+    file = write(tmp_path, EXPERIMENT.replace("noise: 2%", "crash_at: 1k/s"))
+    said = streamgauge("run", file, "--out", tmp_path / "runs")
+    assert said.code == 4
+    page = report_in(tmp_path / "runs").read_text(encoding="utf-8")
+    assert ">FAILED<" in page
+    assert said.out.splitlines()[0].split(":")[0] in page
 
 
 def test_the_folder_alone_gives_the_same_page_again(runs: Path, tmp_path: Path) -> None:

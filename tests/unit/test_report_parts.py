@@ -182,6 +182,15 @@ class TestWhereTheSecondsWent:
         assert "50 s from the beginning" in spent.sentence
         assert "61% of them were judged" in spent.sentence
 
+    def test_a_system_that_serves_many_trials_is_warmed_up_once(self) -> None:
+        warm = [{"started": 14.0, "seconds": 30, "flat": True}, {"started": 10.0, "seconds": 20, "flat": False}]
+        trials = tuple(
+            judged(n, 1e5, VerdictKind.SUSTAINED, facts={"warmed": warm[which]})
+            for n, which in ((1, 0), (2, 0), (3, 1))
+        )
+        assert where_time_went(replace(STORY, trials=trials)).warming == pytest.approx(74.0)
+        assert where_time_went(STORY).warming is None
+
     def test_without_phases_the_rest_is_one_number(self) -> None:
         facts = {"wall_ns": EXPLAINED["wall_ns"]}
         trial = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)

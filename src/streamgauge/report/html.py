@@ -106,13 +106,16 @@ def _spent(spent: Spent) -> Markup | None:
     ]
     total = sum(time.known for time in spent.trials)
     rows.append(["all", *(_seconds(part) for part in spent.totals), _seconds(total)])
+    warming = (
+        f"System, {spent.warming:.0f} s: starting and warming up what serves many trials." if spent.warming else None
+    )
     rest = f"Other, {spent.rest:.0f} s: {spent.rest_is}." if spent.rest is not None and spent.rest >= 0.5 else None
     return element(
         "section",
         element("h2", "Where the seconds went"),
         element("p", spent.sentence),
         _bars(spent),
-        element("p", rest) if rest else None,
+        element("p", " ".join(text for text in (warming, rest) if text)) if warming or rest else None,
         element("details", element("summary", "Every trial"), table(heads, rows, numbers=1, class_="totals")),
     )
 
@@ -124,6 +127,8 @@ def _seconds(value: float | None) -> str:
 def _bars(spent: Spent) -> Markup:
     """One bar for the whole run, its parts as wide as they are long."""
     parts = [(name, value) for name, value in zip(PARTS, spent.totals, strict=True) if value]
+    if spent.warming:
+        parts.insert(0, ("system", spent.warming))
     if spent.rest is not None and spent.rest >= 0.5:
         parts.append(("other", spent.rest))
     whole = sum(value for _, value in parts) or 1.0

@@ -7,7 +7,7 @@ from typing import Any
 from streamgauge.model.units import SECOND
 from streamgauge.report.story import Judged, Story
 
-_BETWEEN = "before and between the trials, where a system that serves many of them is started and warmed up"
+_BETWEEN = "before and between the trials"
 PARTS = ("starting", "warm-up", "judged", "tail", "checking")
 
 
@@ -29,6 +29,8 @@ class Spent:
 
     trials: tuple[TrialTime, ...]
     totals: tuple[float | None, ...]
+    warming: float | None
+    """Seconds in which systems that serve many trials were started and warmed up; None where there were none."""
     rest: float | None
     """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial."""
     rest_is: str
@@ -41,10 +43,11 @@ def where_time_went(story: Story) -> Spent:
     totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
     wall = _wall_seconds(story)
     known = sum(time.known for time in times)
-    rest = None if wall is None else max(wall - known, 0.0)
+    warming = _warming(story.trials)
+    rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
     told = all(_phases(t.facts) for t in story.trials)
     rest_is = _BETWEEN if told else f"starting, tail and checking of the trials, or {_BETWEEN}"
-    return Spent(times, totals, rest, rest_is, _sentence(story.trials, known, wall))
+    return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, wall))
 
 
 def _total(parts: Sequence[float | None]) -> float | None:
@@ -52,10 +55,21 @@ def _total(parts: Sequence[float | None]) -> float | None:
     return sum(told) if told else None
 
 
+def _warming(trials: Sequence[Judged]) -> float | None:
+    """Every trial of a system names the same start and warm-up of it: each is counted once."""
+    said = [t.facts["warmed"] for t in trials if isinstance(t.facts.get("warmed"), dict)]
+    systems = [warmed for n, warmed in enumerate(said) if n == 0 or warmed != said[n - 1]]
+    times = [_numbers(warmed).get(part) for warmed in systems for part in ("started", "seconds")]
+    return _total(times)
+
+
 def _phases(facts: dict[str, Any]) -> dict[str, float]:
     said = facts.get("phases")
-    if not isinstance(said, dict):
-        return {}
+    return _numbers(said) if isinstance(said, dict) else {}
+
+
+def _numbers(said: dict[Any, Any]) -> dict[str, float]:
+    """What an engine or an older version may have said otherwise is left out."""
     return {
         str(name): float(value)
         for name, value in said.items()

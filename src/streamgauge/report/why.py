@@ -42,7 +42,7 @@ def why(finding: Finding, trials: Sequence[Judged]) -> Why | None:
 def _limits(judged: Judged) -> tuple[Limit, ...]:
     told = explanation(judged.facts)
     named = {limit.what for limit in told}
-    own = [] if "core" in named else _busy(judged)
+    own = [] if named & {"core", "cores"} else _busy(judged)
     return (*told, *own, *_capacity(judged))
 
 
