@@ -202,6 +202,15 @@ def test_where_fewer_is_harder_the_failing_end_may_lie_left() -> None:
     assert bracket_picture(view.findings[0]) is not None
 
 
+def test_a_count_has_no_ticks_between_whole_numbers() -> None:
+    view = view_run(STORY).findings[0]
+    rows = tuple(replace(row, at=at) for row, at in zip(view.rows, (1.0, 2.0, 3.0, 4.0), strict=True))
+    picture = bracket_picture(replace(view, rows=rows, unit="count", ends=(3.0, 4.0)))
+    assert picture is not None
+    axis = picture.text.partition('<g class="axis">')[2]
+    assert {float(text) for text in re.findall(r'text-anchor="middle">([\d.]+)<', axis)} == {1.0, 2.0, 3.0, 4.0}
+
+
 def test_one_value_alone_has_no_picture() -> None:
     view = view_run(STORY).findings[0]
     assert bracket_picture(replace(view, rows=view.rows[:1], ends=(None, None))) is None

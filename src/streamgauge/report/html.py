@@ -71,7 +71,14 @@ def _header(view: PageView) -> Markup:
     name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
     none = element("span", "Nothing was found.", class_="answer") if not found else None
     about = element("p", view.about, class_="about") if view.about else None
-    return element("header", name, about, element("h1", *sentences, none), ended, element("p", view.run.checked))
+    return element(
+        "header",
+        name,
+        about,
+        element("h1", *sentences, none, class_="many" if len(found) > 1 else None),
+        ended,
+        element("p", view.run.checked),
+    )
 
 
 def _measured_on(view: PageView) -> Markup:

@@ -10,6 +10,8 @@ _WIDTH = 960
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 30, 34
 _TALLEST = 480
 _SIZE = 6.0
+_TWENTIETHS = tuple(1 + n / 20 for n in range(180))
+_HUNDREDTHS = tuple(1 + n / 100 for n in range(900))
 _ROOM = 74
 """Pixels that the text of a tick needs."""
 
@@ -19,7 +21,7 @@ def bracket_picture(finding: FindingView) -> Markup | None:
     values = [row.at for row in finding.rows if row.at > 0] + [end for end in finding.ends if end]
     if len(set(values)) < 2:
         return None
-    scale = _Scale(min(values), max(values))
+    scale = _Scale(min(values), max(values), whole=finding.unit == "count")
     step = min(24.0, _TALLEST / len(finding.rows))
     height = _TOP + step * len(finding.rows) + _BOTTOM
     label = f"every trial by its {finding.dimension}, and the bracket"
@@ -39,8 +41,9 @@ def bracket_picture(finding: FindingView) -> Markup | None:
 class _Scale:
     """A value's place on the line."""
 
-    def __init__(self, low: float, high: float) -> None:
+    def __init__(self, low: float, high: float, whole: bool = False) -> None:
         margin = (high / low) ** 0.06
+        self.whole = whole
         self.low, self.high = low / margin, high * margin
 
     def __call__(self, value: float) -> float:
@@ -49,12 +52,15 @@ class _Scale:
 
     def ticks(self) -> list[float]:
         """1, 2 and 5 of every power of ten; where the line is too short for two of those, finer ones."""
-        for steps in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), tuple(1 + n / 20 for n in range(180))):
+        for steps in ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 8), _TWENTIETHS, _HUNDREDTHS):
             found = [step * 10.0**power for power in self._powers() for step in steps]
-            inside = [value for value in found if self.low <= value <= self.high]
+            inside = [value for value in found if self.low <= value <= self.high and self._fits(value)]
             if len(inside) >= 3:
                 return self._apart(inside)
-        return [self.low, self.high]
+        return self._apart(inside)
+
+    def _fits(self, value: float) -> bool:
+        return not self.whole or value == round(value)
 
     def _powers(self) -> range:
         return range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from streamgauge.model.units import format_rate
+from streamgauge.model.units import format_count, format_rate
 from streamgauge.report import published
 from streamgauge.report.latency import PERCENTILES, LatencyLine, footnote
 from streamgauge.report.markup import Child, Markup, element, table
@@ -28,18 +28,19 @@ def _why(why: Why | None) -> list[Child]:
     if why is None:
         return []
     stopped = why.where == "fails"
+    shares = any(limit.share is not None for limit in why.limits)
     lead = f"Trial {why.trial}, at {why.load}, {'where it no longer holds' if stopped else 'which holds'}:"
     return [
         element("h2", "Why it stopped there" if stopped else "How busy it was"),
         element("p", lead),
-        element("ul", *(_limit(limit) for limit in why.limits), class_="limits"),
+        element("ul", *(_limit(limit, shares) for limit in why.limits), class_="limits"),
     ]
 
 
-def _limit(limit: Limit) -> Markup:
-    """A sentence, with its share as a bar where it has one."""
+def _limit(limit: Limit, shares: bool) -> Markup:
+    """A sentence, with its share as a bar where it has one; ``shares``: whether any of them has."""
     if limit.share is None:
-        return element("li", element("span", class_="meter none"), as_sentence(limit.sentence))
+        return element("li", element("span", class_="meter none") if shares else None, as_sentence(limit.sentence))
     full = min(max(limit.share, 0.0), 1.0)
     meter = element("span", element("i", style=f"width:{full:.1%}"), class_="meter", title=f"{limit.share:.1%}")
     return element("li", meter, as_sentence(limit.sentence))
@@ -101,7 +102,7 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
 
 def _latency_row(line: LatencyLine) -> list[Child]:
     start: list[Child] = [line.kind, line.at, line.load, str(line.trial), line.average, line.least, line.most]
-    return [*start, *line.percentiles, str(line.rows), str(line.firings)]
+    return [*start, *line.percentiles, format_count(line.rows), str(line.firings)]
 
 
 def published_section(beside: str, same: str = "") -> Markup:
