@@ -33,7 +33,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     text = EXPERIMENT.replace("warmup: 1s", "warmup: 1s, partitions: 3, drivers: 2")
     ran = elsewhere("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")
-    assert ran.document["trials"], ran.err
+    assert {trial["seconds"] for trial in ran.document["trials"]} == {4}, ran.out + ran.err
     return folder / "runs"
 
 

@@ -43,6 +43,9 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
     from streamgauge.cli.spark import ready_for_spark
     from streamgauge.store.trials import check_files
 
+    for stored in trials:
+        if journals[stored.trial.number] is not None:
+            check_files(stored)
     ready_for_spark()
 
     from streamgauge.analyze.recompute import recompute
@@ -53,8 +56,6 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
         with session(_cores()) as spark:
             for stored in trials:
                 found = journals[stored.trial.number]
-                if found is not None:
-                    check_files(stored)
                 yield stored, None if found is None else recompute(spark, found)
     except NoSession as error:
         raise Trouble(f"{error}. `streamgauge doctor` checks what it needs.") from None
