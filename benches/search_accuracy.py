@@ -78,7 +78,7 @@ def random_options(seed: int, noise: float) -> SimulatedOptions:
 
 
 def experiment_for(options: SimulatedOptions, seed: int) -> Experiment:
-    """The quickstart's question, asked of this engine."""
+    """The simulated experiment's question, asked of this engine."""
     truth = mean_capacity(options, options.instances) / (1 - THETA)
     rng = np.random.default_rng(seed + 1)
     low, high = truth / 10 ** rng.uniform(0.3, 2), truth * 10 ** rng.uniform(0.1, 1)

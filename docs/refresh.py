@@ -43,10 +43,10 @@ def fill(page: str, name: str, printed: str) -> None:
 
 
 def main() -> None:
-    """Run the quickstart and the first experiment of the guide, and fill in what they print."""
+    """Run the simulated experiment and the first experiment of the guide, and fill in what they print."""
     guide = "docs/guide/first-experiment.md"
     with tempfile.TemporaryDirectory() as folder:
-        fill("README.md", "demo", streamgauge(folder, "run", "quickstart")[0])
+        fill("README.md", "demo", streamgauge(folder, "run", "simulated")[0])
         streamgauge(folder, "init", "first.yaml")
         shown, said = streamgauge(folder, "run", "first.yaml")
         fill(guide, "trials", said)

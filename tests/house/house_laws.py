@@ -48,11 +48,19 @@ WRITING_CALLS = {"write_text", "write_bytes", "mkdir", "makedirs", "unlink", "rm
 CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "concurrent", "signal", "sched", "asyncio"}
 MOMENTS = {"now", "today", "utcnow"}
 SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
-CATCH_ALL_BY_NAME = {"streamgauge.cli.main", "streamgauge.engines.registry"}
+CATCH_ALL_BY_NAME = {
+    *("streamgauge.cli.main", "streamgauge.engines.registry"),
+    # around the user's own functions, which may fail in any way and are then named as the user's
+    *("streamgauge.engines.spark.work", "streamgauge.run.own_answer"),
+}
 RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
 """They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
-SYSTEMS_UNDER_TEST_BY_NAME = {f"streamgauge.engines.reference.{part}" for part in ("work", "release", "truth")}
-"""The reference engine's process stands for a foreign system: it has a clock, threads and a log of its own."""
+SYSTEMS_UNDER_TEST_BY_NAME = {
+    "streamgauge.engines.toolkit",
+    *(f"streamgauge.engines.reference.{part}" for part in ("work", "release")),
+    *(f"streamgauge.engines.spark.{part}" for part in ("work", "progress", "source")),
+}
+"""Engines' processes stand for foreign systems: they have a clock, threads and logs of their own."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -190,7 +198,7 @@ def nothing_unsafe(module: Module) -> list[str]:
 
 
 def catch_all_only_outermost(module: Module) -> list[str]:
-    """``except Exception`` stands where a bug becomes exit code 70, and around the import of foreign plug-ins."""
+    """``except Exception`` stands where a bug becomes exit code 70, and around plug-ins and users' functions."""
     if module.name in CATCH_ALL_BY_NAME:
         return []
     wide = {"Exception", "BaseException"}

@@ -83,7 +83,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 def _fields() -> set[str]:
     models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values()]
-    models += [engines()[name].options for name in ("simulated", "reference")]
+    models += [engines()[name].options for name in ("simulated", "reference", "spark")]
     models += [workload.params for workload in workloads().values()]
     return {info.alias or key for model in models for key, info in model.model_fields.items()}
 

@@ -132,7 +132,7 @@ def test_random_overrides_never_break_the_reader(change: str) -> None:
         assert read(write(experiment)) == experiment
 
 
-VALID = shipped_text("quickstart")
+VALID = shipped_text("simulated")
 NASTY = {
     "deep flow lists": "a: " + "[" * 60_000,
     "deep flow mappings": "a: " + "{a: " * 15_000,

@@ -54,6 +54,18 @@ def test_a_cut_gives_the_offsets_of_all_partitions_at_one_due_time(due: int, off
     assert filled().cut(due) == (due, {A: offsets[0], B: offsets[1]})
 
 
+@pytest.mark.parametrize(("most", "due"), [(1, 5), (4, 5), (5, 5), (9, 5), (10, None), (99, None)])
+def test_at_most_so_many_events_are_taken_but_a_whole_tick_at_least(most: int, due: int | None) -> None:
+    assert filled().due_of(most) == due
+
+
+def test_what_is_acknowledged_does_not_count_against_the_most() -> None:
+    backlog = filled()
+    backlog.acknowledge({A: 3, B: 2}, 0)
+    assert backlog.publish([(A, batch([10], 5))], 15)
+    assert (backlog.due_of(5), backlog.due_of(6)) == (10, None)
+
+
 def test_a_cut_beyond_what_is_published_is_refused() -> None:
     with pytest.raises(BacklogError, match="published until 10 µs only"):
         filled().cut(11)

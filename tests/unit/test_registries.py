@@ -11,7 +11,7 @@ from streamgauge.workloads.base import Workload
 from streamgauge.workloads.registry import workloads
 
 
-@pytest.mark.parametrize("name", ["simulated", "reference"])
+@pytest.mark.parametrize("name", ["simulated", "reference", "spark"])
 def test_our_own_engines_are_built_in(name: str) -> None:
     assert engines()[name].name == name
     assert broken() == ()
@@ -20,7 +20,7 @@ def test_our_own_engines_are_built_in(name: str) -> None:
 @pytest.mark.parametrize("value", ["streamgauge.nowhere:engine", "streamgauge.engines.base:nothing", "a b c", "json:x"])
 def test_a_plug_in_that_cannot_be_loaded_is_a_sentence_and_the_others_stay(value: str) -> None:
     found = discover([EntryPoint("mine", value, GROUP), *BUILT_IN])
-    assert list(found.engines) == ["simulated", "reference"]
+    assert list(found.engines) == ["simulated", "reference", "spark"]
     (problem,) = found.problems
     assert problem.startswith("engine mine of streamgauge cannot be loaded: ")
 
@@ -32,7 +32,7 @@ def test_a_plug_in_that_is_no_engine_is_a_sentence() -> None:
 
 def test_an_engine_named_twice_by_one_package_is_there_once() -> None:
     found = discover([*BUILT_IN, *BUILT_IN])
-    assert (list(found.engines), found.problems) == (["simulated", "reference"], ())
+    assert (list(found.engines), found.problems) == (["simulated", "reference", "spark"], ())
 
 
 @pytest.mark.parametrize("workload", workloads().values(), ids=workloads().keys())

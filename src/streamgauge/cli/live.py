@@ -52,6 +52,10 @@ class Lines:
     def __exit__(self, *_: object) -> None:
         """Nothing to tidy up."""
 
+    def said(self, sentence: str) -> None:
+        """A line of its own."""
+        self._console.print(sentence, markup=False, soft_wrap=True)
+
     def begun(self, trial: Trial, expected_trials: int) -> None:
         """Nothing yet: the line comes with the verdict."""
         self._expected, self._seconds = max(expected_trials, trial.number), 0
@@ -89,6 +93,10 @@ class LiveBlock:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.__exit__(kind, value, trace)
+
+    def said(self, sentence: str) -> None:
+        """A line above the block."""
+        self._live.console.print(sentence, markup=False, highlight=False)
 
     def begun(self, trial: Trial, expected_trials: int) -> None:
         """A new block for a new trial."""

@@ -1,11 +1,12 @@
 """The contract of an engine. A plug-in is one object that satisfies it and one entry point."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
+import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.seconds import Seconds
@@ -65,19 +66,51 @@ class Endpoints:
     token: str = field(repr=False, default="")
 
 
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a system under test ended, where more is known than that its process is gone."""
+
+    sentence: str
+    trace: tuple[str, ...] = ()
+    users: bool = False
+    """Whether the user's own code is to blame."""
+
+
 class Deployment(Protocol):
     """A system under test that runs and consumes."""
 
     def alive(self) -> bool: ...
 
+    def failure(self) -> Failure | None:
+        """Why it is not alive, if it knows more than the end of its process."""
+
     def processes(self) -> tuple[Running, ...]:
         """Its children, for the monitor and for the last lines of their logs."""
 
-    def probe(self) -> dict[str, Any]:
-        """The engine's own numbers: an explanation, never the measurement."""
+    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
+        """The engine's own numbers between two moments of the monotonic clock: an explanation, never the measurement.
+
+        ``explanation`` among them is a list of ``what``, ``share`` and ``sentence``, the largest share first.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Versions and effective settings, for the manifest."""
+
+
+Expected = Callable[[pa.Table, dict[str, Any]], pa.Table]
+"""What a user says that their job must answer to these events and parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an engine's outputs are held to."""
+
+    own: bool = False
+    """A job of the user's own: the workload's reference answer is not the one to compare with."""
+    expected: Expected | None = None
+    """The user's own answer; without it such a job's outputs are not checked."""
+    last_row_wins: bool = False
+    """Update mode: a window may be put out many times, and its last row must be right."""
 
 
 @runtime_checkable
@@ -89,6 +122,56 @@ class RealEngine(Engine, Protocol):
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two micro-batches at most while it keeps up, for the length of the tail."""
+
+    def promise(self, options: dict[str, Any]) -> Promise:
+        """What its outputs are held to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warming:
+    """How a system that stays up is warmed up before anything is judged, and whether many trials share it."""
+
+    load: float
+    limit: int
+    """Nanoseconds at most; 0: not at all."""
+    shared: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a standing system is built: its folder, its own cores, and those it may use until it is warm."""
+
+    folder: Path
+    cores: tuple[int, ...]
+    boot: tuple[int, ...] = ()
+
+
+class Standing(Protocol):
+    """A system that stays up between trials: each trial is a fresh job in it."""
+
+    def alive(self) -> bool: ...
+
+    def processes(self) -> tuple[Running, ...]:
+        """Its children; all that they start is below them."""
+
+    def serve(self, trial: Trial, endpoints: Endpoints) -> AbstractContextManager[Deployment]:
+        """Start the trial's job; yields once it consumes. Leaving the context ends the job and cleans up after it."""
+
+    def left(self) -> tuple[str, ...]:
+        """What the last job left behind in it, a sentence each; nothing: it is clean."""
+
+    def stop(self) -> None:
+        """End it."""
+
+
+@runtime_checkable
+class StandingEngine(RealEngine, Protocol):
+    """An engine whose start is dear: one system of it may serve many trials."""
+
+    def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> Standing:
+        """Start it; it is bound to its own cores once it is warm."""
+
+    def warming(self, options: dict[str, Any]) -> Warming: ...
 
 
 class Imagination(Protocol):

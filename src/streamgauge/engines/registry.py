@@ -11,6 +11,7 @@ GROUP = "streamgauge.engines"
 BUILT_IN = (
     EntryPoint("simulated", "streamgauge.engines.simulated:simulated", GROUP),
     EntryPoint("reference", "streamgauge.engines.reference:reference", GROUP),
+    EntryPoint("spark", "streamgauge.engines.spark:spark", GROUP),
 )
 """The same lines as in pyproject.toml: they hold in a source tree too, where no metadata was written."""
 

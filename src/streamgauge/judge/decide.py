@@ -96,6 +96,9 @@ def _sut_faults(
     at = f"at {format_rate(measured.load)}"
     if outcome.ending in ("crashed", "stalled", "dropped"):
         what = {"crashed": "crashed", "stalled": "stalled", "dropped": "dropped its connection to the queue"}
+        if outcome.users_fault:  # the same at every load
+            trace = tuple(f"trace: {line}" for line in outcome.log_tail)
+            return Verdict(VerdictKind.FAILED, (outcome.detail, *trace), tuple(checks), stops_run=True)
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-5:])
         detail = f": {outcome.detail}" if outcome.detail else ""
         why = f"the system under test {what[outcome.ending]} {at}{detail}"

@@ -76,6 +76,8 @@ class Outcome:
     account: Account = Account()
     disturbances: tuple[str, ...] = ()
     """What went wrong on the driver's side; any entry makes the trial INVALID."""
+    users_fault: bool = False
+    """The user's own code failed: no other load would change that."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from streamgauge.engines.base import Promise
 from streamgauge.judge.account import account, closed_until
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
+from streamgauge.run.own_answer import OwnAnswer, ask, events
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.base import Workload
 
@@ -31,14 +33,25 @@ class OutputCheck:
     workload: Workload
     trial: Trial
     plan: Plan
-    origin: int
-    acknowledged: int
-    published: int
+    promise: Promise = Promise()
+    origin: int = 0
+    acknowledged: int = 0
+    published: int = 0
 
     @cached_property
     def _answer(self) -> Mapping[str, Ints] | None:
-        make = self.workload.reference
+        make = None if self.promise.own else self.workload.reference
         return make(self.trial.params, self.plan, self.trial.seed, self.origin).until(self.published) if make else None
+
+    @cached_property
+    def _own(self) -> OwnAnswer | None:
+        """What the user's own reference says to the events that were acknowledged."""
+        expected, make = self.promise.expected, self.workload.stream
+        if expected is None or make is None:
+            return None
+        stream = make(self.trial.params, self.plan, self.trial.seed, self.origin)
+        said = ask(expected, events(self.workload, stream, self.acknowledged), self.trial.params)
+        return OwnAnswer(said, self._closed)
 
     @property
     def _watermark(self) -> int:
@@ -55,15 +68,20 @@ class OutputCheck:
 
     def closed_rows(self) -> int:
         """How many rows must be out by now; 0 where there is no answer."""
+        if self._own is not None:
+            return len(self._own.must())
         if self._answer is None:
             return 0
         return int(np.count_nonzero(self._answer["window_start"] + self._window <= self._closed))
 
     def account(self, folder: Path) -> Account:
         """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said."""
-        observed = _observed(folder)
+        table = _outputs(folder)
+        if self._own is not None:
+            return self._own.account(table)
         if self._answer is None:
-            return Account(observed=len(next(iter(observed.values()), ())))
+            return Account(observed=len(table) if table is not None else 0)
+        observed = _observed(table)
         if not observed:
             observed = {name: np.zeros(0, np.int64) for name in self._answer}
         watermark = self._watermark // MICRO
@@ -74,16 +92,21 @@ class OutputCheck:
             closed=self._closed,
             watermark=watermark,
             # later than a stall after its window could close, an output is late
-            lateness=self.trial.stall // MICRO,
+            lateness=None if self.promise.last_row_wins else self.trial.stall // MICRO,
+            last_row_wins=self.promise.last_row_wins,
         )
 
 
-def _observed(folder: Path) -> dict[str, Ints]:
-    """The outputs of all queries in the order of their arrival, as whole numbers."""
+def _outputs(folder: Path) -> pa.Table | None:
+    """The outputs of all queries in the order of their arrival."""
     tables = [t for query in sorted((folder / "outputs").glob("*")) if (t := read_parts(query)) is not None]
-    if not tables:
+    return pa.concat_tables(tables) if tables else None
+
+
+def _observed(table: pa.Table | None) -> dict[str, Ints]:
+    """The columns of outputs as whole numbers."""
+    if table is None:
         return {}
-    table = pa.concat_tables(tables)
     columns = {}
     for name in table.schema.names:
         column = table.column(name)

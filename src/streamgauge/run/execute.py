@@ -6,6 +6,7 @@ ends when the watch says so or when the system under test does.
 """
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from streamgauge.engines.base import Engine, Imagination, RealEngine, VirtualEngine
 from streamgauge.model.seconds import Seconds, join
@@ -14,6 +15,9 @@ from streamgauge.model.units import SECOND
 from streamgauge.run.clock import Limits
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from streamgauge.run.standing import Systems
 
 
 class CannotExecute(Exception):
@@ -30,15 +34,39 @@ def execute(
     listener: Listener,
     limits: Limits,
     work: float = 1.0,
+    systems: "Systems | None" = None,
 ) -> Recording:
     """Run one trial to its end and return what happened in it. ``work`` is that of an event, for virtual engines."""
     if isinstance(engine, VirtualEngine):
         return _imagine(trial, engine, work, watch, partial, listener=listener, limits=limits)
     if isinstance(engine, RealEngine):
-        from streamgauge.run.perform import perform  # noqa: PLC0415 (Arrow Flight only where a process is started)
-
-        return perform(trial, engine, workload, watch, partial, listener=listener, runtime=limits.runtime)
+        return _perform(trial, engine, workload, watch, partial, listener=listener, limits=limits, systems=systems)
     raise CannotExecute(f"engine {engine.name!r} has no way to run a trial: it neither imagines nor deploys one")
+
+
+def _perform(
+    trial: Trial,
+    engine: RealEngine,
+    workload: Workload,
+    watch: Watcher,
+    partial: Keeper,
+    *,
+    listener: Listener,
+    limits: Limits,
+    systems: "Systems | None",
+) -> Recording:
+    """On real processes, with a system that stays up where the engine has one."""
+    from streamgauge.run.perform import perform  # noqa: PLC0415 (Arrow Flight only where a process is started)
+
+    standing = systems.of(engine, trial, workload) if systems else None
+    recording = perform(
+        trial, engine, workload, watch, partial, listener=listener, runtime=limits.runtime, standing=standing
+    )
+    if systems is None or standing is None:
+        return recording
+    recording = replace(recording, facts={**recording.facts, **systems.facts(trial)})
+    systems.done(engine, trial, intact=recording.outcome.ending in ("completed", "decided", "queue-full"))
+    return recording
 
 
 def _imagine(

@@ -4,10 +4,13 @@ search.next(past) → Trial → execute → measure → decide → kept → past
 to ask. Nothing is remembered but what the store keeps, so a resumed run goes the same way.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from streamgauge.engines.base import StandingEngine
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -23,6 +26,9 @@ from streamgauge.search import build
 from streamgauge.store import Run
 from streamgauge.workloads.registry import workloads
 
+if TYPE_CHECKING:
+    from streamgauge.run.standing import Systems
+
 
 def explore(
     experiment: Experiment,
@@ -31,15 +37,28 @@ def explore(
     listener: Listener | None = None,
 ) -> Explored:
     """Ask and answer until every engine has its findings, and keep them."""
-    exploration = _Exploration(experiment, run, limits, listener or Silence(), run.trial_count(), spent(run))
-    ended = ""
-    for choice in experiment.engines:
-        ended = exploration.search(choice)
-        if ended:
-            break
+    listener, ended = listener or Silence(), ""
+    with _systems(experiment, run, limits, listener) as systems:
+        exploration = _Exploration(experiment, run, limits, listener, systems, run.trial_count(), spent(run))
+        for choice in experiment.engines:
+            ended = exploration.search(choice)
+            if ended:
+                break
     explored = answer(experiment, run, ended)
     run.conclude(explored.findings, explored.ended, explored.exit_code, explored.spent)
     return explored
+
+
+@contextmanager
+def _systems(experiment: Experiment, run: Run, limits: Limits, listener: Listener) -> Iterator["Systems | None"]:
+    """Room for systems that stay up between trials; none where no engine of the experiment has such."""
+    if not any(isinstance(engines().get(choice.name), StandingEngine) for choice in experiment.engines):
+        yield None
+        return
+    from streamgauge.run.standing import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
+
+    with Systems(run.path / "sessions", limits.runtime, listener.said) as systems:
+        yield systems
 
 
 @dataclass(slots=True)
@@ -50,13 +69,14 @@ class _Exploration:
     run: Run
     limits: Limits
     listener: Listener
+    systems: "Systems | None"
     trials: int
     spent: int
 
     def search(self, choice: EngineChoice) -> str:
         """Everything one engine is asked. Returns why the whole run has to end here, or nothing."""
-        search = build(self.experiment, choice.label)
         past = list(self.run.past(choice.label))
+        search = build(self.experiment, choice.label, 0.0 if past else self._hint(choice))
         expected = search.forecast().likely
         while True:
             if any(told.verdict.stops_run for told in past):
@@ -69,6 +89,14 @@ class _Exploration:
             trial = trial_of(self.experiment, choice, ask, self.trials + 1)
             self.listener.begun(trial, max(expected, len(past) + 1))
             past.append(self._answer(trial, choice))
+
+    def _hint(self, choice: EngineChoice) -> float:
+        """A load near the limit, from the warm-up of a system that stays up; 0 where nothing hints at one."""
+        if self.systems is None or self.experiment.dimension.name != "load":
+            return 0.0
+        first = trial_of(self.experiment, choice, Ask("load", 1.0, "measure"), 0)
+        engine, workload = engines()[choice.name], workloads()[first.workload]
+        return self.systems.hint(engine, first, workload)
 
     def _affordable(self) -> bool:
         """Whether a further trial fits into the budget. The first one always does: an answer needs one."""
@@ -84,7 +112,15 @@ class _Exploration:
         partial = self.run.begin(trial)
         watch = Watch(_watched(trial, self.experiment), objectives)
         recording = execute(
-            trial, engine, workload, watch, partial, listener=self.listener, limits=self.limits, work=work
+            trial,
+            engine,
+            workload,
+            watch,
+            partial,
+            listener=self.listener,
+            limits=self.limits,
+            work=work,
+            systems=self.systems,
         )
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)

@@ -9,12 +9,13 @@ Then a tail closes the last windows, and the outputs are checked against the ref
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from pyarrow import flight
 
-from streamgauge.engines.base import Deployment, RealEngine
+from streamgauge.engines.base import Deployment, RealEngine, Standing
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_count, format_duration
@@ -28,6 +29,7 @@ from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, stage
 from streamgauge.run.usage import Role
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.store.journal import read_rows
+from streamgauge.transport.line import LineError
 from streamgauge.workloads.base import Workload
 
 _GLANCE = 0.1
@@ -50,11 +52,18 @@ def perform(
     listener: Listener,
     runtime: Path | None = None,
     rewrite: Rewrite = lambda order: order,
+    standing: Standing | None = None,
+    checked: bool = True,
 ) -> Recording:
-    """Run one trial to its end and return what happened in it."""
+    """Run one trial to its end and return what happened in it.
+
+    A ``standing`` system serves it, else the engine starts one for it. What is not ``checked`` has no tail.
+    """
     folder, placement = partial.path, place(trial.options)
-    tail = _tail(trial, engine)
+    tail = _tail(trial, engine) if checked else 0
     blamed: Ending = "driver-failed"
+    begun = Clock().monotonic_ns()
+    promise = engine.promise(trial.options)
     try:
         with (
             pinned(placement.driver),
@@ -62,75 +71,105 @@ def perform(
             staged(trial, folder, placement, launcher, tail, rewrite=rewrite) as (stage, endpoints),
         ):
             blamed = "crashed"
-            with engine.deploy(trial, endpoints, launcher) as system:
-                return _conduct(stage, system, workload, watch, partial, listener=listener, tail=tail)
-    except LaunchError as error:
+            served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
+            with served as system:
+                check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
+                return _conduct(_Show(stage, system, check, tail, begun), watch, partial, listener=listener)
+    except (LaunchError, LineError) as error:
         outcome = Outcome(blamed, f"it did not start: {error}")
         return Recording(trial, join([]), outcome, {"placement": placement.sentence})
 
 
-def _conduct(
-    stage: Stage,
-    system: Deployment,
-    workload: Workload,
-    watch: Watcher,
-    partial: Keeper,
-    *,
-    listener: Listener,
-    tail: int,
-) -> Recording:
+@dataclass(frozen=True, slots=True)
+class _Show:
+    """A trial on its stage: what it is checked against, how long its tail is, and when it began to be set up."""
+
+    stage: Stage
+    system: Deployment
+    check: OutputCheck
+    tail: int
+    begun: int
+
+
+def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener) -> Recording:
+    stage, system = show.stage, show.system
     roles = (
         Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
         Role("collector", (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
         Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
         Role("controller", (os.getpid(),), ()),
     )
+    failure = system.failure()
+    if failure is not None:  # it never consumed: nothing is published for it
+        outcome = Outcome("crashed", failure.sentence, failure.trace, users_fault=failure.users)
+        return Recording(stage.trial, join([]), outcome, {"placement": stage.placement.sentence, **system.describe()})
     monitor = Monitor(roles, stage.folder) if available() else None
     start(stage, monitor)
     try:
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
-        ending, detail, account = _close(stage, system, workload, tail, (ending, detail))
+        loaded = Clock().monotonic_ns()
+        ending, detail, account, closed = _close(show, (ending, detail))
     finally:
         if monitor is not None:
             monitor.stop()
-    log = tuple(line for p in system.processes() for line in p.tail(8)) if ending in ("crashed", "stalled") else ()
+    since = stage.start_ns + (stage.trial.warmup or 0)
     facts = {
         "placement": stage.placement.sentence,
+        "driver_cores": list(stage.placement.driver),
+        "sut_cores": list(stage.placement.sut),
         "start_ns": stage.start_ns,
         "wall_ns": stage.wall_ns,
         **system.describe(),
-        **system.probe(),
+        **system.probe(since, max(since, loaded)),
     }
     seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
-    outcome = Outcome(ending, detail, log, account, _disturbances(stage.folder))
+    failure = system.failure()
+    blamed = ending == "crashed" and failure is not None and failure.users
+    outcome = Outcome(ending, detail, _log(system, ending), account, _disturbances(stage.folder), blamed)
+    facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
 
 
-def _close(
-    stage: Stage, system: Deployment, workload: Workload, tail: int, ended: tuple[Ending, str]
-) -> tuple[Ending, str, Account]:
-    """Send the tail, write everything down and check the outputs. What fails here is how the trial ended."""
-    check = None
+def _phases(*moments: int) -> dict[str, float]:
+    """Seconds of wall time from one moment to the next: where the time of a trial went."""
+    spans = (later - earlier for earlier, later in pairwise(moments))
+    return dict(zip(("starting", "load", "tail", "checking"), (max(0, s) / SECOND for s in spans), strict=True))
+
+
+def _log(system: Deployment, ending: Ending) -> tuple[str, ...]:
+    """The lines that help: the trace of what failed, else the last of the log."""
+    failure = system.failure()
+    if failure is not None and failure.trace:
+        return failure.trace
+    return tuple(line for p in system.processes() for line in p.tail(8)) if ending in ("crashed", "stalled") else ()
+
+
+def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account, int]:
+    """Send the tail, write everything down and check the outputs. What fails here is how the trial ended.
+
+    Also the moment at which all was there, and the check began.
+    """
+    stage, system, check = show.stage, show.system, None
     try:
-        if ended[0] != "driver-failed":
-            check = _wind_up(stage, system, workload, tail, settle=ended[0] in _WHOLE)
+        if ended[0] != "driver-failed" and show.tail:
+            check = _wind_up(show, settle=ended[0] in _WHOLE)
             gone = _gone(stage, system)
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         finish(stage)
     except flight.FlightError as error:
         ended = _unanswered(stage, system, error)
+    closed = Clock().monotonic_ns()
     # without a whole driver nobody knows what should have come out
-    return (*ended, check.account(stage.folder) if check and ended[0] != "driver-failed" else Account())
+    return (*ended, check.account(stage.folder) if check and ended[0] != "driver-failed" else Account(), closed)
 
 
-def _wind_up(stage: Stage, system: Deployment, workload: Workload, tail: int, settle: bool) -> OutputCheck:
+def _wind_up(show: _Show, settle: bool) -> OutputCheck:
     """Let what is still to come arrive; the answer to all that was acknowledged."""
-    plan = stage.trial.profile.plan(horizon(stage.trial, tail))
-    acknowledged, published = _settle(stage, system, tail if settle else 0)
-    check = OutputCheck(workload, stage.trial, plan, stage.wall_ns, acknowledged, published)
+    stage = show.stage
+    acknowledged, published = _settle(stage, show.system, show.tail if settle else 0)
+    check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if settle or stage.status()["full"]:
-        wanted = check.closed_rows()
-        _arrive(stage, system, wanted, tail + _SILENCE)
+        _arrive(stage, show.system, check.closed_rows(), show.tail + _SILENCE)
     return check
 
 
@@ -209,6 +248,9 @@ def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
             return "driver-failed", f"{process.name} ended by itself with {process.exit_code()}: {last}"
     if lives:
         return None
+    failure = system.failure()
+    if failure is not None:
+        return "crashed", failure.sentence
     codes = ", ".join(str(p.exit_code()) for p in system.processes())
     return "crashed", f"its process ended with {codes}"
 

@@ -1,8 +1,12 @@
 """Where the roles of a trial run: the driver and the system under test never share a core if that can be."""
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+import psutil
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,29 @@ def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Plac
             f"needs one; set engine.cores to {len(have) - 1} or less"
         )
     return Placement(have[:-wanted], have[-wanted:])
+
+
+def bind(roots: Sequence[int], cores: tuple[int, ...]) -> None:
+    """Bind these processes and all below them to cores, thread by thread. What they start later inherits it.
+
+    Twice, for a thread that is born meanwhile has the cores of its parent.
+    """
+    if not cores or not hasattr(os, "sched_setaffinity"):
+        return
+    for _ in range(2):
+        for root in roots:
+            for process in _family(root):
+                for thread in process.threads():
+                    with suppress(OSError):  # it has ended
+                        os.sched_setaffinity(thread.id, cores)
+
+
+def _family(root: int) -> list[psutil.Process]:
+    try:
+        first = psutil.Process(root)
+        return [p for p in (first, *first.children(recursive=True)) if p.is_running()]
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _list(cores: tuple[int, ...]) -> str:

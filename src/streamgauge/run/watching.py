@@ -28,6 +28,9 @@ class Keeper(Protocol):
 class Listener(Protocol):
     """Somebody who is told how the run goes; it never answers."""
 
+    def said(self, sentence: str) -> None:
+        """Something that takes time besides the trials."""
+
     def begun(self, trial: Trial, expected_trials: int) -> None:
         """A trial begins; about ``expected_trials`` are to be made in all."""
 
@@ -40,6 +43,9 @@ class Listener(Protocol):
 
 class Silence:
     """A listener that says nothing."""
+
+    def said(self, sentence: str) -> None:
+        """Nothing."""
 
     def begun(self, trial: Trial, expected_trials: int) -> None:
         """Nothing."""

@@ -34,12 +34,15 @@ class Search:
 
     experiment: Experiment
     engine: str
+    hint: float = 0.0
+    """A load near the limit, where a warm-up hints at one: the first trial need not go to the end of the range."""
     _last: dict[Line, tuple[list[Told], Place]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Where each line stood when last looked at. It saves work on lines that are done and never changes an answer."""
 
     @cached_property
     def lines(self) -> tuple[Line, ...]:
-        return questions.lines(self.experiment)
+        lines = questions.lines(self.experiment)
+        return tuple(replace(line, hint=self.hint) if line.dimension == "load" else line for line in lines)
 
     def next(self, past: Sequence[Told]) -> Ask | None:
         """The next trial; None when everything is found, or nothing more can be."""
@@ -156,9 +159,9 @@ class Search:
         return Ask(known.line.dimension, value, purpose, known.line.fixed, done)
 
 
-def build(experiment: Experiment, engine: str) -> Search:
+def build(experiment: Experiment, engine: str, hint: float = 0.0) -> Search:
     """The search of this experiment on the engine with this label."""
-    return Search(experiment, engine)
+    return Search(experiment, engine, hint)
 
 
 def _belongs(told: Told, line: Line) -> bool:

@@ -39,6 +39,8 @@ class Line:
     precision: float = 0.05
     fixed: tuple[tuple[str, float], ...] = ()
     taken: Taken | None = None
+    hint: float = 0.0
+    """A value near the boundary, where something hints at one; 0: nothing does."""
 
     @property
     def continuous(self) -> bool:

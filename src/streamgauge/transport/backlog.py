@@ -159,6 +159,20 @@ class Backlog:
             raise BacklogError(f"events are published until {self.until_us} µs only, not until {due_us} µs")
         return due_us, {lane: self._cut_lane(s, due_us) for lane, s in self._shelves.items()}
 
+    def due_of(self, most: int) -> int | None:
+        """The latest end of a tick before which at most ``most`` events wait for their acknowledgement.
+
+        At least one tick, so that a bound below it delays nothing for ever. None: all of them may be taken.
+        """
+        if self.lag <= most:
+            return None
+        ends = sorted({until for s in self._shelves.values() for until in s.untils})
+        fitting = bisect_right(ends, most, key=self._waiting_before)
+        return ends[max(fitting - 1, 0)]
+
+    def _waiting_before(self, due_us: int) -> int:
+        return sum(self._cut_lane(s, due_us) - s.acknowledged for s in self._shelves.values())
+
     def _cut_lane(self, shelf: _Shelf, due_us: int) -> int:
         block = bisect_right(shelf.untils, due_us)
         if block == len(shelf.batches):

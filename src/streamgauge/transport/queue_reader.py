@@ -34,13 +34,20 @@ class QueueReader:
     def _ask(self, client: flight.FlightClient, action: str, **body: object) -> dict[str, Any]:
         return call(client, self._options, action, **body)
 
-    def latest(self) -> Cut:
-        """The latest due time until which every driver has published, and the offsets there."""
-        return self.cut(None)
+    def latest(self, most: int | None = None) -> Cut:
+        """The latest due time until which every driver has published, and the offsets there.
+
+        With ``most``, the latest one at which not many more than so many events wait: drivers have equal shares.
+        """
+        if most is None:
+            return self.cut(None)
+        return self._cut([self._ask(c, "cut", most=max(1, most // len(self._clients))) for c in self._clients], None)
 
     def cut(self, due: int | None) -> Cut:
         """The offsets of all lanes at one due time, so that no lane runs ahead of another. None: the latest."""
-        answers = [self._ask(client, "cut", due=due) for client in self._clients]
+        return self._cut([self._ask(client, "cut", due=due) for client in self._clients], due)
+
+    def _cut(self, answers: list[dict[str, Any]], due: int | None) -> Cut:
         dues = [answer["due"] for answer in answers]
         if due is None and len(set(dues)) > 1:
             if None in dues:  # one has not begun: nothing is there in all lanes

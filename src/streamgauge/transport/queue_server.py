@@ -110,7 +110,8 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
             return self.status()
         if action == "cut":
             with self.lock:
-                due, offsets = self.backlog.cut(body.get("due"))
+                most = body.get("most")
+                due, offsets = self.backlog.cut(body.get("due") if most is None else self.backlog.due_of(int(most)))
                 started = self.backlog.offsets()
             return {"due": due, "offsets": [[*lane, started[lane][0], offset] for lane, offset in offsets.items()]}
         if action == "acknowledge":

@@ -49,6 +49,8 @@ class Workload:
     dimensions: tuple[Dimension, ...]
     schema: tuple[tuple[str, str], ...] = ()
     """Columns of an event, (name, Arrow type), in their order; empty where events are not made yet."""
+    streams: tuple[str, ...] = ()
+    """Names of its event streams."""
     stream: Callable[[dict[str, Any], Plan, int, int], EventStream] | None = None
     """The events of resolved parameters, a plan, a seed and the moment (ns since the epoch) the load begins."""
     reference: Callable[[dict[str, Any], Plan, int, int], ReferenceAnswer] | None = None

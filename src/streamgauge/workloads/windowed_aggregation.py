@@ -58,6 +58,7 @@ windowed_aggregation = Workload(
         Dimension("users", "count", "higher", "number of users in the purchases"),
     ),
     schema=SCHEMA,
+    streams=("purchases",),
     stream=stream,
     reference=reference,
 )

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from streamgauge import __version__
-from streamgauge.engines.base import Deployment, Endpoints, Options
+from streamgauge.engines.base import Deployment, Endpoints, Failure, Options, Promise
 from streamgauge.engines.reference.options import ReferenceOptions, WorkOrder
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import format_count
@@ -47,6 +47,10 @@ class ReferenceEngine:
         o = ReferenceOptions.model_construct(**options)
         return int(max(o.batch_interval, POLL)) + int(o.delay)
 
+    def promise(self, options: dict[str, Any]) -> Promise:
+        """The workload's own answer."""
+        return Promise()
+
     @contextmanager
     def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
         """Start the process; it is ready once it has reached the queue."""
@@ -79,7 +83,11 @@ class ReferenceDeployment:
         """Its one process."""
         return (self._running,)
 
-    def probe(self) -> dict[str, Any]:
+    def failure(self) -> Failure | None:
+        """Nothing more than that its process ended."""
+        return None
+
+    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
         """Nothing: what it knows of itself is in its log, and read when the trial is over."""
         return {}
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamgauge.engines.reference.panes import Fired
-from streamgauge.engines.reference.truth import OUTPUT, OUTPUTS, Log
+from streamgauge.engines.reference.truth import OUTPUT, OUTPUTS
+from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND
 from streamgauge.transport.output_writer import OutputWriter
 

@@ -1,18 +1,12 @@
 """The log of the reference engine: when it took and released what. That log is the truth that others are held to."""
 
-import contextlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from pyarrow import ipc
 
+from streamgauge.engines.toolkit import Ints, read_log, whole_numbers
 from streamgauge.model.units import SECOND
-
-Ints = npt.NDArray[np.int64]
 
 BATCHES = "reference-batches.arrows"
 """A row per batch: taken, due for release and released (monotonic ns), whether the engine was busy without a pause
@@ -21,31 +15,8 @@ OUTPUTS = "reference-outputs.arrows"
 """A row per output that was sent; ``released_ns`` is monotonic, ``released_us`` the same moment since 1970."""
 
 
-def _whole_numbers(*names: str) -> pa.Schema:
-    return pa.schema([(name, pa.int64()) for name in names])
-
-
-BATCH = _whole_numbers("took_ns", "finish_ns", "released_ns", "saturated", "cut_us", "events", "total")
-OUTPUT = _whole_numbers("firing", "window_start", "gem_pack_id", "max_due_us", "released_ns", "released_us")
-
-
-class Log:
-    """A growing table of whole numbers; what is appended is readable from then on."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._file = path.open("wb", buffering=0)
-        self._writer = ipc.new_stream(self._file, schema)
-
-    def append(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        """Add rows."""
-        arrays = [pa.array(columns[name], pa.int64()) for name in self._schema.names]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-
-    def close(self) -> None:
-        """No more rows."""
-        self._writer.close()
-        self._file.close()
+BATCH = whole_numbers("took_ns", "finish_ns", "released_ns", "saturated", "cut_us", "events", "total")
+OUTPUT = whole_numbers("firing", "window_start", "gem_pack_id", "max_due_us", "released_ns", "released_us")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,14 +61,4 @@ class Truth:
 
 def truth(folder: Path) -> Truth:
     """Read the log, as far as it is there: a crash may have torn off its end."""
-    return Truth(_columns(folder / BATCHES), _columns(folder / OUTPUTS))
-
-
-def _columns(path: Path) -> dict[str, Ints]:
-    batches: list[pa.RecordBatch] = []
-    with path.open("rb") as file:
-        reader = ipc.open_stream(file)
-        with contextlib.suppress(pa.ArrowInvalid, OSError):  # the last rows may not be whole
-            batches.extend(reader)
-        table = pa.Table.from_batches(batches, reader.schema)
-    return {name: table.column(name).to_numpy() for name in table.schema.names}
+    return Truth(read_log(folder / BATCHES), read_log(folder / OUTPUTS))

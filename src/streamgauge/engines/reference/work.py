@@ -21,7 +21,8 @@ from streamgauge.engines.reference.options import WorkOrder
 from streamgauge.engines.reference.panes import Panes
 from streamgauge.engines.reference.release import Release, WallClock, as_rows
 from streamgauge.engines.reference.schedule import Schedule
-from streamgauge.engines.reference.truth import BATCH, BATCHES, Log
+from streamgauge.engines.reference.truth import BATCH, BATCHES
+from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.output_writer import OutputWriter

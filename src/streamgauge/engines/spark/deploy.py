@@ -1,0 +1,270 @@
+"""Spark as the rest sees it: it describes itself and its process. Imports nothing of pyspark."""
+
+import secrets
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from streamgauge.engines.base import Deployment, Endpoints, Failure, Ground, Options, Promise, Standing, Warming
+from streamgauge.engines.java import java_problem
+from streamgauge.engines.spark import own
+from streamgauge.engines.spark.blame import out_of_memory
+from streamgauge.engines.spark.explain import explain
+from streamgauge.engines.spark.options import Ends, QueryOrder, SessionOrder, SparkOptions
+from streamgauge.engines.spark.settings import query_settings, session_settings, shuffle_partitions, slots, temporary
+from streamgauge.model.trial import Trial
+from streamgauge.model.units import SECOND, format_duration
+from streamgauge.transport.child import Child, LineReady, Running, Starts
+from streamgauge.transport.line import Line, LineError
+from streamgauge.workloads.registry import workloads
+
+_START = 120 * SECOND
+_RUN, _END = 180.0, 60.0
+_QUICK = SECOND
+"""Longest micro-batch of a job that keeps up, where the trigger does not say."""
+
+
+class SparkEngine:
+    """The engine: options, a session that can serve many trials, and one query for each of them."""
+
+    name = "spark"
+    summary = "Apache Spark Structured Streaming through PySpark, in local mode on cores of its own"
+    options: type[Options] = SparkOptions
+    workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
+
+    def check(self, options: dict[str, Any]) -> Sequence[str]:
+        """What can be told before any minute is spent."""
+        o = SparkOptions.model_construct(**options)
+        problems = [own.problem(o.pipeline, "pipeline") if o.pipeline else ""]
+        problems.append(own.problem(o.reference, "reference") if o.reference else "")
+        if o.reference and not o.pipeline:
+            problems.append("reference is what a pipeline of yours must answer: name the pipeline too")
+        if o.reference and o.output_mode != "append":
+            problems.append("a reference of your own is compared row by row, which needs output_mode: append")
+        if o.variant == "panes" and o.output_mode != "append":
+            problems.append("panes are two aggregations in a row, which Spark runs in append mode alone")
+        if _version() is None:
+            problems.append("PySpark is not installed: pip install 'streamgauge[spark]'")
+        problems.append(java_problem())
+        return [problem for problem in problems if problem]
+
+    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+        """Version and settings, for the manifest."""
+        return {"engine": self.name, "version": _version() or "", "virtual": False, "options": options}
+
+    def trigger(self, options: dict[str, Any]) -> int:
+        """Nanoseconds between two micro-batches at most while it keeps up."""
+        return max(int(SparkOptions.model_construct(**options).trigger), _QUICK)
+
+    def promise(self, options: dict[str, Any]) -> Promise:
+        """The workload's own answer, the user's, or none."""
+        o = SparkOptions.model_construct(**options)
+        expected = own.load(o.reference) if o.reference else None
+        return Promise(own=bool(o.pipeline), expected=expected, last_row_wins=o.output_mode == "update")
+
+    def warming(self, options: dict[str, Any]) -> Warming:
+        """How a new session is warmed up, and whether it then serves many trials."""
+        o = SparkOptions.model_construct(**options)
+        return Warming(o.warm_load, int(o.warm_limit), shared=o.isolation == "shared")
+
+    def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
+        """Start a session in a folder of the run; it is ready when Spark is."""
+        return SparkSession(SparkOptions.model_construct(**options), ground, starts)
+
+    @contextmanager
+    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
+        """A session for this trial alone, cold as it is."""
+        session = self.stand(trial.options, Ground(endpoints.folder, endpoints.cores), starts)
+        try:
+            with session.serve(trial, endpoints) as deployment:
+                yield deployment
+        finally:
+            session.stop()
+
+
+class SparkSession(Standing):
+    """The process of a session, seen from outside."""
+
+    def __init__(self, options: SparkOptions, ground: Ground, starts: Starts) -> None:
+        self._options, self._folder, self._runtime = options, ground.folder.absolute(), starts.runtime
+        token, socket = secrets.token_urlsafe(32), starts.runtime / f"spark-{secrets.token_hex(3)}.sock"
+        order = SessionOrder(
+            socket=socket,
+            token=token,
+            folder=self._folder,
+            settings=session_settings(options, self._folder),
+            master=f"local[{slots(options)},4]",
+        )
+        self.cores = ground.cores[: options.cores]
+        self._running = starts.start(_child(order, ground.boot or self.cores), self._folder)
+        self._line = Line(socket, token)
+        self._said = self._line.ask("describe", _END)
+        self._served = 0
+        self._left: tuple[str, ...] = ()
+
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._running.alive()
+
+    def processes(self) -> tuple[Running, ...]:
+        """Its one process; the JVM and the Python workers are below it."""
+        return (self._running,)
+
+    def left(self) -> tuple[str, ...]:
+        """Queries and jobs that the last trial left running."""
+        return self._left
+
+    def serve(self, trial: Trial, endpoints: Endpoints, epoch: int = 0) -> AbstractContextManager[Deployment]:
+        """Run the trial's query; yields once it consumes. A query that was killed goes on with the next epoch."""
+        return self._serve(query_order(trial, endpoints, self._runtime, epoch))
+
+    @contextmanager
+    def _serve(self, order: QueryOrder) -> Iterator[Deployment]:
+        self._served += 1
+        answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
+        deployment = SparkDeployment(self, self._running, self._line, order.folder, self.told())
+        if "error" in answer:
+            deployment.complain(answer["error"], answer["trace"], users=answer["users"])
+        try:
+            yield deployment
+        finally:
+            with suppress(LineError):  # a session that is gone has nothing to clean up
+                self._left = tuple(self._line.ask("end", _END)["left"])
+
+    def batch(self, trial: Trial, endpoints: Endpoints) -> float:
+        """Seconds that the trial's pipeline takes over all that is in the queue, in batch."""
+        order = query_order(trial, endpoints, self._runtime)
+        return float(self._line.ask("batch", _RUN, order=order.model_dump(mode="json"))["seconds"])
+
+    def told(self) -> dict[str, Any]:
+        """What it says of itself, for the manifest."""
+        o = self._options
+        said = {name: self._said[name] for name in ("version", "java", "python", "settings")}
+        how = "one session for all trials" if o.isolation == "shared" else "a session for each trial"
+        return said | {
+            "engine": "spark",
+            "cores": list(self.cores),
+            "slots": slots(o),
+            "profile": o.profile,
+            "variant": "your own function" if o.pipeline else o.variant,
+            "pipeline": o.pipeline,
+            "state_store": o.state_store,
+            "shuffle_partitions": shuffle_partitions(o),
+            "trigger": format_duration(o.trigger) if o.trigger else "as soon as one is done",
+            "session": f"{how}, a query of its own for each; this is trial {self._served} of the session",
+        }
+
+    def stop(self) -> None:
+        """End the process, and the JVM and the workers with it."""
+        self._line.close()
+        self._running.stop()
+
+
+class SparkDeployment:
+    """The query of one trial while it runs."""
+
+    def __init__(self, session: SparkSession, running: Running, line: Line, folder: Path, said: dict[str, Any]) -> None:
+        self._session, self._running, self._line = session, running, line
+        self._folder, self._said = folder, said
+        self._failure: Failure | None = None
+
+    def complain(self, sentence: str, trace: Sequence[str], *, users: bool) -> None:
+        """The query is over, and this is why."""
+        self._failure = Failure(sentence, tuple(trace), users)
+
+    def alive(self) -> bool:
+        """Whether the process runs and the query with it."""
+        if self._failure is None and self._running.alive():
+            try:
+                for told in self._line.told():
+                    if "ended" in told:
+                        self.complain(told["ended"], told["trace"], users=told["users"])
+            except LineError:
+                return False
+        return self._failure is None and self._running.alive()
+
+    def failure(self) -> Failure | None:
+        """Why the query ended, if it did by itself."""
+        if self._failure is None and not self._running.alive():
+            starved = out_of_memory(self._running.tail(200))
+            return Failure(starved) if starved else None
+        return self._failure
+
+    def processes(self) -> tuple[Running, ...]:
+        """The session's process."""
+        return (self._running,)
+
+    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
+        """Spark's own numbers of the judged stretch: an explanation."""
+        return {"explanation": explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))}
+
+    def describe(self) -> dict[str, Any]:
+        """Versions and effective settings, for the manifest."""
+        return self._said
+
+
+def _child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
+    """The session's process: all that it writes goes into its folder."""
+    return Child(
+        name="spark",
+        argv=(sys.executable, "-m", "streamgauge.engines.spark.work"),
+        env={
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "TMPDIR": str(temporary(order.folder)),
+            "PYTHONUNBUFFERED": "1",
+        },
+        cores=cores,
+        ready=LineReady(),
+        deadline=_START,
+        grace=5 * SECOND,
+        secret=order.model_dump_json(),
+        folder=None,
+    )
+
+
+def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 0) -> QueryOrder:
+    """What the session is told of a trial."""
+    o, workload = SparkOptions.model_construct(**trial.options), workloads()[trial.workload]
+    params = trial.params
+    if o.variant == "panes" and not o.pipeline and params["window"] % params["slide"]:
+        raise ValueError("panes need a slide that divides the window: change one of them, or take variant: naive")
+    name = f"{trial.workload}-{trial.number}"
+    ends = Ends(
+        queues=endpoints.queues,
+        outputs=endpoints.outputs,
+        token=endpoints.token,
+        stream=workload.streams[0],
+        columns=workload.schema,
+        query=name,
+        stamp=o.stamp,
+        max_batch=o.max_batch,
+        epoch=epoch,
+    )
+    near = runtime if o.profile == "tuned" else endpoints.folder.absolute()
+    return QueryOrder(
+        ends=ends,
+        workload=trial.workload,
+        params=params,
+        variant=o.variant,
+        pipeline=o.pipeline,
+        output_mode=o.output_mode,
+        trigger_ns=int(o.trigger),
+        settings=query_settings(o),
+        checkpoint=near / f"checkpoint-{name}",
+        folder=endpoints.folder.absolute(),
+    )
+
+
+def _version() -> str | None:
+    try:
+        return version("pyspark")
+    except PackageNotFoundError:
+        return None
+
+
+spark = SparkEngine()

@@ -1,0 +1,109 @@
+"""Why Spark stopped where it did: its own numbers over a stretch of a trial, as sentences with figures. Pure but
+for reading the two journals that the session wrote."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from streamgauge.engines.toolkit import Ints, read_log
+from streamgauge.model.units import format_count, format_duration, format_share, format_size
+
+BATCH_LOG, NUMBER_LOG = "spark-batches.arrows", "spark-numbers.arrows"
+BATCH_PARTS = {
+    "trigger_ms": "triggerExecution",
+    "add_batch_ms": "addBatch",
+    "planning_ms": "queryPlanning",
+    "latest_offset_ms": "latestOffset",
+    "get_batch_ms": "getBatch",
+    "wal_ms": "walCommit",
+    "commit_ms": "commitOffsets",
+}
+"""Columns of ``spark-batches`` ← parts of a micro-batch by Spark's names."""
+BATCHES = (
+    *("time", "batch", "input_rows", "state_rows", "state_updated", "state_bytes", "state_dropped", "state_commit_ms"),
+    *BATCH_PARTS,
+)
+NUMBERS = ("time", "jvm_cpu_us", "python_cpu_us", "gc_ms", "compile_ms", "heap_bytes")
+
+Columns = dict[str, Ints]
+Line = dict[str, Any]
+_MILLI = 1_000_000
+
+
+def explain(folder: Path, since_ns: int, until_ns: int, cores: int) -> list[Line]:
+    """The parts of Spark's time between two moments of the monotonic clock, the largest first."""
+    numbers, batches = (_between(folder / name, since_ns, until_ns) for name in (NUMBER_LOG, BATCH_LOG))
+    lines = [*_cpu(numbers, cores), *_batches(batches)]
+    return sorted(lines, key=lambda line: -line["share"])
+
+
+def _between(path: Path, since_ns: int, until_ns: int) -> Columns:
+    try:
+        columns = read_log(path)
+    except (FileNotFoundError, pa.ArrowInvalid):  # nothing was written yet
+        return {}
+    inside = (columns["time"] >= since_ns) & (columns["time"] <= until_ns)
+    return {name: column[inside] for name, column in columns.items()}
+
+
+def _line(what: str, share: float, sentence: str) -> Line:
+    return {"what": what, "share": round(float(share), 4), "sentence": sentence}
+
+
+def _cpu(numbers: Columns, cores: int) -> list[Line]:
+    """How busy the cores were, and with what."""
+    if not numbers or len(numbers["time"]) < 2:
+        return []
+    change = {name: int(column[-1] - column[0]) for name, column in numbers.items()}
+    had = change["time"] / 1_000 * cores
+    jvm, python = change["jvm_cpu_us"] / had, change["python_cpu_us"] / had
+    gc, compiler = (change[name] * 1_000 / had for name in ("gc_ms", "compile_ms"))
+    noun = "core" if cores == 1 else f"{cores} cores"
+    lines = [
+        _line(
+            "cores",
+            jvm + python,
+            f"Spark used {format_share(round(jvm + python, 3))} of its {noun}: the JVM {format_share(round(jvm, 3))}, "
+            f"the Python workers {format_share(round(python, 3))}",
+        ),
+        _line("garbage collection", gc, f"garbage collection took {format_share(round(gc, 3))} of that time"),
+    ]
+    if compiler > 0.01:
+        lines.append(_line("compiler", compiler, f"the JIT compiler was busy {format_share(round(compiler, 3))}"))
+    return lines
+
+
+def _batches(batches: Columns) -> list[Line]:
+    """Where the time of the micro-batches went, and how much state there was."""
+    if not batches or not len(batches["time"]) or not batches["trigger_ms"].sum():
+        return []
+    count, total = len(batches["time"]), float(batches["trigger_ms"].sum())
+    work, rows = float(batches["add_batch_ms"].sum()), int(batches["input_rows"].sum())
+    planning = float(batches["planning_ms"].sum())
+    overhead = total - work
+    mean = format_duration(round(total / count) * _MILLI)
+    lines = [
+        _line(
+            "batch overhead",
+            overhead / total,
+            f"{count} micro-batches of {mean} and {format_count(rows // count)} events on average; "
+            f"{format_share(round(overhead / total, 3))} of their time was spent outside the work itself "
+            f"(offsets, planning {format_share(round(planning / total, 3))}, logs)",
+        )
+    ]
+    state, held = int(batches["state_rows"].max()), int(batches["state_bytes"].max())
+    committing = float(batches["state_commit_ms"].sum()) / total
+    if state or held:
+        lines.append(
+            _line(
+                "state",
+                committing,
+                f"state: {format_count(state)} rows, {format_size(held)}; writing it took "
+                f"{format_share(round(committing, 3))} of the micro-batches' time",
+            )
+        )
+    dropped = int(batches["state_dropped"].sum())
+    if dropped:
+        lines.append(_line("late rows", 1.0, f"{format_count(dropped)} rows came after the watermark and were dropped"))
+    return lines

@@ -1,0 +1,90 @@
+"""What the Spark engine is told: the user's options, and the orders that its process gets."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from streamgauge.engines.base import Options
+from streamgauge.model.types import Count, Duration, Rate, Size
+
+
+class SparkOptions(Options):
+    """Structured Streaming in local mode, on cores of its own."""
+
+    cores: Count = Field(default=1, ge=1, le=1024, description="CPUs that Spark is pinned to")
+    slots: Count = Field(default=0, ge=0, le=4096, description="Spark's task slots; 0: as many as cores")
+    memory: Size = Field(default=2 << 30, ge=512 << 20, description="heap of the JVM")
+    trigger: Duration = Field(
+        default=1_000_000_000, ge=0, description="interval of micro-batches; 0s: the next as soon as one is done"
+    )
+    max_batch: Count = Field(default=0, ge=0, description="most events in a micro-batch; 0: all that are there")
+    shuffle_partitions: Count = Field(
+        default=0, ge=0, le=100_000, description="0: as many as slots (tuned), or Spark's own default of 200 (defaults)"
+    )
+    state_store: Literal["memory", "rocksdb"] = Field(
+        default="memory", description="where state lives: the heap, or RocksDB with its changelog"
+    )
+    output_mode: Literal["append", "update"] = Field(
+        default="append", description="a window once when it is final, or at every change"
+    )
+    profile: Literal["tuned", "defaults"] = Field(
+        default="tuned", description="settings that were measured to be faster, or Spark as it comes"
+    )
+    variant: Literal["naive", "panes"] = Field(
+        default="naive", description="how sliding windows are written: every copy of a row, or sums of panes first"
+    )
+    settings: dict[str, str] = Field(default_factory=dict, description="any Spark setting; wins over the profile")
+    pipeline: str = Field(default="", description="your own function: my_job.py:orders; empty: the workload's own")
+    reference: str = Field(default="", description="what your function must answer: my_job.py:expected")
+    isolation: Literal["shared", "fresh"] = Field(
+        default="shared", description="one warm session for all trials, or a new one for each"
+    )
+    warm_load: Rate = Field(default=200_000.0, gt=0, description="load at which a new session is warmed up")
+    warm_limit: Duration = Field(default=60_000_000_000, ge=0, description="longest warm-up of a session; 0s: none")
+    stamp: bool = Field(default=True, description="whether events are stamped with their ingestion time")
+
+
+class _Order(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SessionOrder(_Order):
+    """What the process needs to start. It comes through standard input, for it holds the token of its line."""
+
+    socket: Path
+    token: str = Field(repr=False)
+    folder: Path
+    settings: dict[str, str]
+    master: str
+
+
+class Ends(_Order):
+    """Where events come from and outputs go."""
+
+    queues: tuple[str, ...]
+    outputs: str
+    token: str = Field(repr=False)
+    stream: str
+    columns: tuple[tuple[str, str], ...]
+    query: str
+    stamp: bool = True
+    max_batch: int = 0
+    epoch: int = 0
+    """Which start of this query it is: attempts of an earlier one, which was killed, stay apart."""
+
+
+class QueryOrder(_Order):
+    """One trial, as the session is told of it."""
+
+    ends: Ends
+    workload: str
+    params: dict[str, Any]
+    variant: str
+    pipeline: str
+    output_mode: str
+    trigger_ns: int
+    settings: dict[str, str]
+    """Those that a query takes when it starts."""
+    checkpoint: Path
+    folder: Path

@@ -1,0 +1,161 @@
+"""The queue as a streaming source of Spark: Arrow batches, micro-batches cut at one due time.
+
+Spark calls ``latestOffset`` at the start of a micro-batch, when all that came before is done, so that is when the
+queue is acknowledged. What was planned and not finished is not acknowledged, and can be read again by a retry or
+after a restart from the checkpoint.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+
+from streamgauge.engines.spark.options import Ends
+from streamgauge.transport.backlog import Lane
+from streamgauge.transport.queue_reader import Cut, QueueReader
+
+Offset = dict[str, Any]
+ROWS = 65_536
+"""Rows of an Arrow batch for Spark, at least, where there are so many: ticks are too small to be handed on singly."""
+_SQL = {"int32": "int", "int64": "bigint", "timestamp[us, tz=UTC]": "timestamp", "float64": "double"}
+_STAMP = pa.timestamp("us", "UTC")
+
+
+def ddl(ends: Ends) -> str:
+    """The columns of the events as Spark writes them."""
+    columns = [f"{name} {_SQL[kind]}" for name, kind in ends.columns]
+    return ", ".join([*columns, "ingested timestamp"] if ends.stamp else columns)
+
+
+@lru_cache(maxsize=1)
+def _reader(queues: tuple[str, ...], token: str) -> QueueReader:
+    """The line to the queues of this trial, kept while a worker process lives: connecting costs milliseconds."""
+    return QueueReader(queues, token)
+
+
+def _offset(due: int | None, offsets: Mapping[Lane, int]) -> Offset:
+    return {"due": -1 if due is None else due, "lanes": {str(lane.partition): n for lane, n in offsets.items()}}
+
+
+class Range(InputPartition):
+    """The events ``start … stop − 1`` of one partition."""
+
+    def __init__(self, partition: int, start: int, stop: int) -> None:
+        super().__init__(partition)
+        self.partition, self.start, self.stop = partition, start, stop
+
+
+def _stamped(batches: Sequence[pa.RecordBatch], stamp: bool) -> pa.RecordBatch:
+    """One batch out of many, with the moment at which it came in."""
+    whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
+    if not stamp:
+        return whole
+    now = pa.repeat(pa.scalar(time.time_ns() // 1_000, pa.int64()), whole.num_rows).view(_STAMP)
+    return pa.RecordBatch.from_arrays([*whole.columns, now], names=[*whole.schema.names, "ingested"])
+
+
+def read_range(ends: Ends, wanted: Range) -> Iterator[pa.RecordBatch]:
+    """The events of a range, in batches that are worth handing on. Also the first operator: it stamps."""
+    reader = _reader(ends.queues, ends.token).read(Lane(ends.stream, wanted.partition), wanted.start, wanted.stop)
+    held, rows = list[pa.RecordBatch](), 0
+    for batch in reader:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= ROWS:
+            yield _stamped(held, ends.stamp)
+            held, rows = [], 0
+    if held:
+        yield _stamped(held, ends.stamp)
+
+
+class QueueStreamReader(DataSourceStreamReader):
+    """Offsets of all partitions at one due time."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+        self._acknowledged: Offset | None = None
+
+    def _queue(self) -> QueueReader:
+        return _reader(self._ends.queues, self._ends.token)
+
+    def _lanes(self, offset: Offset) -> dict[Lane, int]:
+        return {Lane(self._ends.stream, int(p)): n for p, n in offset["lanes"].items()}
+
+    def initialOffset(self) -> Offset:
+        """What is not acknowledged: of a new queue, everything."""
+        cut = self._queue().latest()
+        return _offset(None, cut.starts)
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """At most so many events in a micro-batch, if the options say so."""
+        return ReadMaxRows(self._ends.max_batch) if self._ends.max_batch else ReadAllAvailable()
+
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
+        """Acknowledge what is done, and cut the next micro-batch; the start again if nothing is new."""
+        if start != self._acknowledged:
+            self._queue().acknowledge(self._lanes(start))
+            self._acknowledged = start
+        cut = self._cut(limit)
+        latest = _offset(cut.due, cut.offsets)
+        return start if latest["lanes"] == start["lanes"] else latest
+
+    def _cut(self, limit: ReadLimit) -> Cut:
+        return self._queue().latest(limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+
+    def reportLatestOffset(self) -> Offset:
+        """Where the queue ends now, for Spark's own progress report."""
+        cut = self._queue().latest()
+        return _offset(cut.due, cut.offsets)
+
+    def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
+        """One range per partition of the queue that has something new."""
+        before = start["lanes"]
+        return [Range(int(p), before[p], stop) for p, stop in end["lanes"].items() if stop > before[p]]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """In a worker process."""
+        assert isinstance(partition, Range)
+        return read_range(self._ends, partition)
+
+
+class QueueBatchReader(DataSourceReader):
+    """All that is in the queue, as a table: the same events through the same way, in batch."""
+
+    def __init__(self, ends: Ends) -> None:
+        self._ends = ends
+
+    def partitions(self) -> list[InputPartition]:
+        """One range per partition of the queue."""
+        cut = _reader(self._ends.queues, self._ends.token).latest()
+        return [Range(lane.partition, cut.starts[lane], stop) for lane, stop in cut.offsets.items()]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """In a worker process."""
+        assert isinstance(partition, Range)
+        return read_range(self._ends, partition)
+
+
+def queue_source(bound: Ends) -> type[DataSource]:
+    """The source of one trial. The class is made here, so that Spark hands it on by value, with the token inside."""
+
+    class QueueSource(DataSource):
+        ends = bound
+
+        @classmethod
+        def name(cls) -> str:
+            return f"streamgauge-queue-{cls.ends.query}"
+
+        def schema(self) -> str:
+            return ddl(self.ends)
+
+        def reader(self, schema: object) -> DataSourceReader:
+            return QueueBatchReader(self.ends)
+
+        def streamReader(self, schema: object) -> DataSourceStreamReader:
+            return QueueStreamReader(self.ends)
+
+    return QueueSource

@@ -1,0 +1,215 @@
+"""The process of the Spark engine: one session, which serves trials one after the other.
+
+Run as ``python -m streamgauge.engines.spark.work``. Its order comes through standard input; trials come over its
+line. It has a clock and threads of its own because it stands for a foreign system.
+"""
+
+import os
+import shutil
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException, StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from streamgauge.engines.spark.blame import Blame, blame
+from streamgauge.engines.spark.options import QueryOrder, SessionOrder
+from streamgauge.engines.spark.own import load
+from streamgauge.engines.spark.pipelines import PIPELINES
+from streamgauge.engines.spark.progress import Recorder, Sampler
+from streamgauge.engines.spark.settings import temporary
+from streamgauge.engines.spark.sink import collector_sink
+from streamgauge.engines.spark.source import queue_source
+from streamgauge.transport.line import Json, LineServer
+
+_GLANCE = 0.02
+_READY = 120.0
+
+
+class Session:
+    """The Spark session and the query that runs in it, if any."""
+
+    def __init__(self, order: SessionOrder) -> None:
+        temporary(order.folder).mkdir(parents=True, exist_ok=True)
+        builder = SparkSession.builder.master(order.master)
+        for key, value in order.settings.items():
+            builder = builder.config(key, value)
+        self.spark = builder.getOrCreate()
+        self.spark.sparkContext.setLogLevel("ERROR")
+        self.recorder, self.sampler = Recorder(), Sampler(self.spark)
+        self.spark.streams.addListener(self.recorder)
+        self.query: StreamingQuery | None = None
+        self.checkpoint: Path | None = None
+        self.line = LineServer(order.socket, order.token, threading.Lock())
+
+    def answer(self, action: str, body: Json) -> Json:
+        """An order of the controller."""
+        if action == "run":
+            return self.run(QueryOrder.model_validate(body["order"]))
+        if action == "end":
+            return self.end()
+        if action == "batch":
+            return self.batch(QueryOrder.model_validate(body["order"]))
+        if action == "describe":
+            return self.describe()
+        raise KeyError(f"a Spark session knows no order {action}")
+
+    def run(self, order: QueryOrder) -> Json:
+        """Start the query of a trial; the answer comes when it consumes, or says whose fault it is that it cannot."""
+        try:
+            # the query is started beside the line, so that it can be told of its end at any time
+            self.query = self._start(order)
+            self._await_consuming(self.query)
+        except (PySparkException, BlamedError) as error:
+            found = error.blame if isinstance(error, BlamedError) else blame(error, traceback.format_exc())
+            self.query = None
+            return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
+        threading.Thread(target=self._await_end, args=(self.query,), name="end", daemon=True).start()
+        return {"query": str(self.query.id), "columns": order.ends.columns}
+
+    def _start(self, order: QueryOrder) -> StreamingQuery:
+        for key, value in order.settings.items():
+            self.spark.conf.set(key, value)
+        source, sink = queue_source(order.ends), collector_sink(order.ends)
+        for each in (source, sink):
+            self.spark.dataSource.register(each)
+        events = self.spark.readStream.format(source.name()).load()
+        outputs = self._outputs(order, events)
+        order.checkpoint.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = order.checkpoint
+        self.recorder.open(order.folder)
+        self.sampler.start(order.folder)
+        writer = outputs.writeStream.format(sink.name()).outputMode(order.output_mode)
+        trigger = f"{order.trigger_ns // 1_000_000} milliseconds"
+        return (
+            writer.queryName(order.ends.query)
+            .option("checkpointLocation", str(order.checkpoint))
+            .trigger(processingTime=trigger)
+            .start()
+        )
+
+    def batch(self, order: QueryOrder) -> Json:
+        """The same pipeline over all that is in the queue, in batch and to nowhere; the seconds that it took."""
+        for key, value in order.settings.items():
+            self.spark.conf.set(key, value)
+        source = queue_source(order.ends)
+        self.spark.dataSource.register(source)
+        outputs = self._outputs(order, self.spark.read.format(source.name()).load())
+        begun = time.monotonic()
+        outputs.write.format("noop").mode("overwrite").save()
+        return {"seconds": time.monotonic() - begun}
+
+    def _outputs(self, order: QueryOrder, events: DataFrame) -> DataFrame:
+        if not order.pipeline:
+            return PIPELINES[order.workload, order.variant](events, order.params)
+        try:
+            outputs = load(order.pipeline)(events)
+        # The user's code may fail in any way, and must be shown as theirs.
+        except Exception as error:
+            raise BlamedError(blame(error, traceback.format_exc(), order.pipeline)) from error
+        if not isinstance(outputs, DataFrame):
+            sentence = f"{order.pipeline} returned {type(outputs).__name__}: a pipeline returns a streaming DataFrame"
+            raise BlamedError(Blame(sentence, (), users=True))
+        return outputs
+
+    def _await_consuming(self, query: StreamingQuery) -> None:
+        """Until it has looked into the queue: the load must not begin before."""
+        ends = time.monotonic() + _READY
+        while time.monotonic() < ends:
+            failure = query.exception()
+            if failure is not None:
+                raise failure
+            # the first micro-batch, an empty one, is done: everything is planned and compiled
+            if self.recorder.last or str(query.status["message"]).startswith("Waiting"):
+                return
+            time.sleep(_GLANCE)
+        raise BlamedError(Blame(f"the query did not read from the queue within {_READY:g} s", (), users=False))
+
+    def _await_end(self, query: StreamingQuery) -> None:
+        """Tell of a query that ends by itself, and whose fault it was."""
+        try:
+            query.awaitTermination()
+        except StreamingQueryException as error:
+            found = blame(error, str(error))
+        except Py4JError as error:  # the JVM is gone: this process has nothing left to do
+            found = Blame(f"Spark's JVM is gone: {error}", (), users=False)
+        else:
+            found = Blame("the query ended by itself", (), users=False)
+        if self.query is query:
+            self.line.tell({"ended": found.sentence, "trace": list(found.trace), "users": found.users})
+
+    def end(self) -> Json:
+        """Stop the query of the trial and leave the session as clean as it was. What was not clean is said."""
+        query, self.query = self.query, None
+        left = list[str]()
+        if query is not None:
+            try:
+                query.stop()
+            except PySparkException as error:
+                left.append(f"the query did not stop: {error}")
+        self.recorder.close()
+        self.sampler.stop()
+        left += self._leftovers()
+        if self.checkpoint is not None:
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
+        return {"left": left}
+
+    def _leftovers(self) -> list[str]:
+        """Queries, jobs and state that the trial left in the session."""
+        jvm: Any = self.spark._jvm
+        jvm.org.apache.spark.sql.execution.streaming.state.StateStore.stop()
+        jvm.java.lang.System.gc()
+        left = [f"the query {query.name} still runs" for query in self.spark.streams.active]
+        jobs = self.spark.sparkContext.statusTracker().getActiveJobsIds()
+        return [*left, f"{len(jobs)} jobs still run"] if jobs else left
+
+    def describe(self) -> Json:
+        """Versions and effective settings."""
+        jvm: Any = self.spark._jvm
+        system = jvm.java.lang.System
+        settings = dict(self.spark.sparkContext.getConf().getAll())
+        return {
+            "version": self.spark.version,
+            "java": str(system.getProperty("java.version")),
+            "python": sys.version.split()[0],
+            "settings": {key: value for key, value in sorted(settings.items()) if key not in _VARIES},
+        }
+
+
+_VARIES = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port")
+
+
+class BlamedError(Exception):
+    """Somebody is to blame: the user's code, or ours."""
+
+    def __init__(self, found: Blame) -> None:
+        super().__init__(found.sentence)
+        self.blame = found
+
+
+def _read_order() -> SessionOrder:
+    text = b""
+    while got := os.read(0, 1 << 16):
+        text += got
+    return SessionOrder.model_validate_json(text)
+
+
+def main() -> None:
+    """The process's table of contents."""
+    order = _read_order()
+    session = Session(order)
+    os.write(1, b"ready\n")  # the launcher waits for this line
+    session.line.serve(session.answer)
+    session.end()
+    session.spark.stop()
+    shutil.rmtree(temporary(order.folder), ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

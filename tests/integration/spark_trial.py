@@ -1,0 +1,161 @@
+"""Real trials of Spark for tests: one warm session for many of them, and one that is killed in the middle."""
+
+import os
+import signal
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+from real_trial import Kept, Played, Sabotage, Saboteur, objectives
+
+from streamgauge.engines.base import Ground
+from streamgauge.engines.spark import spark
+from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.options import SparkOptions
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.model.profile import constant
+from streamgauge.model.seconds import Account
+from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.check_outputs import OutputCheck
+from streamgauge.run.launch import Launcher
+from streamgauge.run.perform import perform
+from streamgauge.run.place import place, usable_cores
+from streamgauge.run.stage import Stage, finish, horizon, pinned, staged, start
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+PLACEMENT = place({})
+PATIENCE = 120.0
+"""Seconds that anything may take which a cold JVM on a busy core does."""
+
+
+def spark_trial(load: float, seconds: int, options: dict[str, Any] | None = None, **changes: Any) -> Trial:  # noqa: ANN401
+    """A trial of Spark with windows of 2 s that slide by 1 s. ``options`` are as a user writes them."""
+    chosen = SparkOptions(**(options or {})).model_dump()
+    trial = Trial(
+        number=1,
+        ask=Ask("load", load, "measure"),
+        workload=windowed_aggregation.name,
+        params=WindowedAggregationParams(window="2s", slide="1s").model_dump(),
+        engine="spark",
+        options=chosen,
+        instances=1,
+        profile=constant(load),
+        duration=seconds * SECOND,
+        limit=seconds * SECOND,
+        warmup=0,
+        warmup_limit=SECOND,
+        queue_bound=0,
+        seed=23,
+        stall=90 * SECOND,
+    )
+    return replace(trial, **changes)
+
+
+@contextmanager
+def spark_session(folder: Path, options: dict[str, Any] | None = None) -> Iterator[SparkSession]:
+    """A session that stays up for many trials."""
+    chosen = SparkOptions(**(options or {})).model_dump()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher, pinned(PLACEMENT.driver):
+        session = spark.stand(chosen, Ground(folder, PLACEMENT.sut, usable_cores()), launcher)
+        try:
+            yield session
+        finally:
+            session.stop()
+
+
+def play_spark(
+    asked: Trial, session: SparkSession | None, folder: Path, sabotage: dict[int, Sabotage] | None = None
+) -> Played:
+    """Perform a trial in a session and judge it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        recording = perform(
+            asked,
+            spark,
+            windowed_aggregation,
+            Watch(asked, objectives()),
+            Kept(folder),
+            listener=Saboteur(sabotage or {}),
+            runtime=Path(short),
+            standing=session,
+        )
+    measured = measure(recording)
+    return Played(folder, recording, measured, decide(recording, measured, objectives()))
+
+
+def jvm() -> psutil.Process:
+    """The JVM below this process."""
+    (found,) = [p for p in psutil.Process().children(recursive=True) if p.name() == "java"]
+    return found
+
+
+def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+    """Wait for it, with a deadline that is named."""
+    ends = time.monotonic() + patience
+    while not happened():
+        assert time.monotonic() < ends, f"{what} did not happen within {patience:g} s"
+        time.sleep(0.05)
+
+
+def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, dict[str, Any]]:
+    """Kill -9 all of Spark once so many events are acknowledged, restart it from its checkpoint, let it finish.
+
+    The account of all outputs, and the collector's own counts.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tail = 5 * SECOND
+    with (
+        tempfile.TemporaryDirectory(prefix="sg") as short,
+        Launcher(Path(short)) as launcher,
+        pinned(PLACEMENT.driver),
+        staged(asked, folder, PLACEMENT, launcher, tail, rewrite=_patient) as (stage, endpoints),
+    ):
+        first = spark.stand(asked.options, Ground(folder / "first", PLACEMENT.sut, usable_cores()), launcher)
+        serving = first.serve(asked, endpoints)
+        serving.__enter__()
+        start(stage, None)
+        until(lambda: stage.status()["acknowledged"] >= kill_at, "the first half")
+        family = [psutil.Process(first._running.pid), *psutil.Process(first._running.pid).children(recursive=True)]
+        for process in family:
+            os.kill(process.pid, signal.SIGKILL)
+        until(lambda: not first.alive(), "the end of Spark")
+        first.stop()
+        second = spark.stand(asked.options, Ground(folder / "second", PLACEMENT.sut, usable_cores()), launcher)
+        with second.serve(asked, endpoints, epoch=1):
+            account, counts = _finish(asked, stage, tail, folder)
+        second.stop()
+    return account, counts
+
+
+def _patient(order: Any) -> Any:  # noqa: ANN401 - the driver's order
+    """Streams that the kill cancelled may wait for the restart."""
+    return order.model_copy(update={"retry_ns": 300 * SECOND})
+
+
+def _finish(asked: Trial, stage: Stage, tail: int, folder: Path) -> tuple[Account, dict[str, Any]]:
+    for line in stage.lines:
+        line.end(asked.duration + tail)
+    until(lambda: bool(stage.status()["done"]) and stage.status()["lag"] == 0, "the end of the queue")
+    status = stage.status()
+    plan = asked.profile.plan(horizon(asked, tail))
+    check = OutputCheck(
+        windowed_aggregation,
+        asked,
+        plan,
+        origin=stage.wall_ns,
+        acknowledged=status["acknowledged"],
+        published=status["published"],
+    )
+    assert stage.output is not None
+    output = stage.output
+    until(lambda: output.status()["committed"] >= check.closed_rows(), "the last output")
+    counts = dict(output.status())
+    finish(stage)
+    return check.account(folder), counts

@@ -1,0 +1,74 @@
+"""Spark as a system under test: its outputs are the reference's, in every variant, and across kill -9."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_trial import as_if_quiet
+from spark_trial import PLACEMENT, play_spark, spark_session, spark_trial, survive
+
+from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.run.monitor import available
+from streamgauge.store.journal import read_rows
+
+pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")
+
+LOAD, LENGTH = 100_000.0, 4
+"""Events per second and seconds; `make soak` does the same with ten million events each."""
+WAYS: list[dict[str, Any]] = [
+    {"variant": "naive", "state_store": "memory"},
+    {"variant": "naive", "state_store": "rocksdb"},
+    {"variant": "panes", "state_store": "memory"},
+    {"variant": "panes", "state_store": "rocksdb"},
+    {"variant": "naive", "output_mode": "update"},
+    {"variant": "naive", "max_batch": 50_000, "trigger": "0s"},
+]
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all trials of this file, as a run has it."""
+    with spark_session(tmp_path_factory.mktemp("session")) as standing:
+        yield standing
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
+def test_outputs_are_exactly_the_reference_answer(
+    session: SparkSession, tmp_path: Path, way: dict[str, Any], partitions: int
+) -> None:
+    asked = spark_trial(LOAD, LENGTH, way, partitions=partitions)
+    played = play_spark(asked, session, tmp_path)
+    account = played.measured.account
+    assert account.checked, played
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), played
+    assert account.observed >= 100 * (LENGTH - 1), played
+    assert session.left() == ()
+
+
+def test_latencies_progress_and_explanation_are_recorded(session: SparkSession, tmp_path: Path) -> None:
+    played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH), session, tmp_path))
+    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    for kind in ("event-time", "processing-time"):
+        assert played.measured.latencies[kind].least > 0, played
+    facts = played.recording.facts
+    assert (facts["engine"], facts["cores"], facts["profile"]) == ("spark", list(PLACEMENT.sut), "tuned")
+    assert {"cores", "batch overhead", "state"} <= {line["what"] for line in facts["explanation"]}
+    batches = read_rows(tmp_path / "spark-batches").to_pydict()
+    assert sum(batches["input_rows"]) == sum(played.recording.seconds["acknowledged"].tolist()) + _tail(played)
+    assert max(batches["state_rows"]) > 0
+
+
+def _tail(played: Any) -> int:  # noqa: ANN401
+    """Events of the tail, which the seconds of the trial do not count."""
+    (acks,) = [read_rows(path.with_suffix("")) for path in played.folder.glob("acks-0.*")]
+    return int(acks["acknowledged"][-1].as_py()) - int(played.recording.seconds["acknowledged"].sum())
+
+
+def test_nothing_is_lost_or_doubled_when_spark_is_killed_and_restarted_from_its_checkpoint(tmp_path: Path) -> None:
+    account, counts = survive(spark_trial(LOAD, 20), tmp_path, kill_at=int(5 * LOAD))
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), account
+    assert account.observed >= 100 * 20, account
+    assert counts["commits"] > 5, counts

@@ -1,0 +1,96 @@
+"""A job of the user's own, and its reference of the user's own."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from streamgauge.engines.spark.own import NotAFunction, load, problem
+from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed, ask
+
+STAMP = pa.timestamp("us", "UTC")
+
+
+def rows(*values: tuple[int, int, int]) -> pa.Table:
+    ends, keys, counts = (list(column) for column in zip(*values, strict=True)) if values else ([], [], [])
+    return pa.table({"window_end": pa.array(ends, STAMP), "user_id": keys, "count": counts})
+
+
+ANSWER = OwnAnswer(rows((10, 1, 5), (10, 2, 6), (20, 1, 7)), closed=10)
+
+
+def test_outputs_that_are_as_the_reference_says_are_neither_lost_nor_doubled_nor_wrong() -> None:
+    account = ANSWER.account(rows((10, 1, 5), (10, 2, 6)))
+    assert (account.lost, account.duplicate, account.wrong, account.not_reached) == (0, 0, 0, 1)
+    assert account.checked
+
+
+def test_a_window_that_is_not_closed_may_be_out_or_not() -> None:
+    account = ANSWER.account(rows((10, 1, 5), (10, 2, 6), (20, 1, 7)))
+    assert (account.lost, account.wrong) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("observed", "expected"),
+    [
+        ([(10, 1, 5)], (1, 0, 0)),
+        ([(10, 1, 5), (10, 2, 6), (10, 2, 6)], (0, 1, 0)),
+        ([(10, 1, 5), (10, 2, 9)], (1, 0, 1)),
+        ([], (2, 0, 0)),
+    ],
+)
+def test_a_row_is_lost_doubled_or_wrong(observed: list[tuple[int, int, int]], expected: tuple[int, int, int]) -> None:
+    account = ANSWER.account(rows(*observed))
+    assert (account.lost, account.duplicate, account.wrong) == expected
+
+
+def test_no_output_at_all_is_all_lost() -> None:
+    assert ANSWER.account(None).lost == 2
+
+
+def test_without_windows_every_row_must_be_out() -> None:
+    answer = OwnAnswer(pa.table({"user_id": [1, 2, 2]}), closed=0)
+    assert answer.account(pa.table({"user_id": pa.array([2, 1, 2], pa.int32())})).lost == 0
+    assert answer.account(pa.table({"user_id": [2, 1]})).lost == 1
+
+
+def test_a_reference_with_a_column_that_is_never_put_out_is_refused() -> None:
+    with pytest.raises(ReferenceFailed, match="'count', which your pipeline does not put out"):
+        ANSWER.account(rows((10, 1, 5)).drop_columns(["count"]))
+
+
+def test_what_a_reference_raises_is_said_to_be_the_users() -> None:
+    def broken(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        raise KeyError("no such pack")
+
+    with pytest.raises(ReferenceFailed, match="your reference failed: KeyError: 'no such pack'"):
+        ask(broken, rows(), {})
+
+
+def test_a_function_is_loaded_from_its_file_and_finds_its_neighbours(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("TWO = 2\n")
+    (tmp_path / "my_job.py").write_text("from beside import TWO\n\ndef orders(x):\n    return TWO * x\n")
+    assert problem(f"{tmp_path}/my_job.py:orders", "pipeline") == ""
+    assert load(f"{tmp_path}/my_job.py:orders")(21) == 42
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("orders", "names no function: write it like my_job.py:orders"),
+        ("nowhere.py:orders", "there is no file nowhere.py"),
+        ("{}/broken.py:orders", "line 1: "),
+        ("{}/other.py:orders", "defines no orders"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_said_before_any_minute_is_spent(tmp_path: Path, named: str, said: str) -> None:
+    (tmp_path / "broken.py").write_text("def orders(:\n")
+    (tmp_path / "other.py").write_text("def payments(x):\n    return x\n")
+    assert said in problem(named.format(tmp_path), "pipeline")
+
+
+def test_a_file_without_the_function_cannot_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "my_job.py").write_text("orders = 3\n")
+    with pytest.raises(NotAFunction, match="has no function orders"):
+        load(f"{tmp_path}/my_job.py:orders")
