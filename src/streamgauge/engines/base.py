@@ -135,6 +135,8 @@ class Warming:
     limit: int
     """Nanoseconds at most; 0: not at all."""
     shared: bool = True
+    options: dict[str, Any] = field(default_factory=dict)
+    """Options that differ while it warms up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Adaptive on a continuous range of the load: estimate, then prove both ends.
 
-1. One overload trial, at the hard end of the range or at twice what a warm-up hints at; the rate at which the
-   system drains is a first estimate. If it holds there, twice as much is tried.
+1. One overload trial, at the hard end of the range or somewhat above what a warm-up hints at; the rate at
+   which the system drains is a first estimate. If it holds there, more is tried.
 2. A short trial just above the estimate, because a system far beyond its limit may drain at another rate.
 3. Full-length trials half a precision above and half a precision below the estimate, which grows sharper
    with every trial. What could not be decided, or contradicts the estimate, moves the ends.
@@ -15,8 +15,10 @@ from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 
-OVER = 2.0
-"""How far above a hint, or above what holds, an overload is looked for."""
+OVER = 1.3
+"""How far above a hint an overload is looked for."""
+FURTHER = 1.6
+"""How far above what holds, where the hint was too low."""
 NEAR = 1.3
 """A trial at up to this many times its own estimate says how the system behaves near its limit."""
 AWAY = (0.75, 1.0, 1.5, 2.5, 4.0)
@@ -40,7 +42,7 @@ def next_step(line: Line, known: Known) -> Step | None:
         return Try(line.plain(hinted), "estimate")
     pooled, near = pool(known)
     if line.hint and pooled is None and known.holds and not known.fails and known.holds.value < line.hard:
-        return Try(line.plain(min(line.hard, OVER * known.holds.value)), "estimate")
+        return Try(line.plain(min(line.hard, FURTHER * known.holds.value)), "estimate")
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()

@@ -3,10 +3,14 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.errors import AnalysisException
+
+from streamgauge.engines.spark.own import split
 
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Warning|Interrupt|Exit)\b.*)$")
 _FILE = re.compile(r'File "([^"]+)", line (\d+)')
-_FOREIGN = ("/pyspark/", "/py4j/", "/streamgauge/", "<frozen", "/lib/python")
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.+)")
 _MEMORY = re.compile(r"OutOfMemoryError(?::\s*([^\n]*))?")
 _LONGEST = 400
@@ -29,16 +33,21 @@ def blame(error: BaseException, trace: str, pipeline: str = "") -> Blame:
     if starved:
         return Blame(starved, tuple(text.splitlines()[:_LINES]), users=False)
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    own = [(name, int(number)) for name, number in _FILE.findall(text) if not any(part in name for part in _FOREIGN)]
     said = _said(lines) or f"{type(error).__name__}: {error}"
     short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
-    users = bool(own) or bool(pipeline)
+    if not pipeline:
+        return Blame(short, tuple(lines[:_LINES]), users=False)
+    file, function = split(pipeline)
+    own = [
+        (name, number) for name, number in _FILE.findall(text) if Path(name).resolve().parent == file.resolve().parent
+    ]
     if own:
         name, number = own[-1]
         return Blame(f"your function failed at {name}:{number}: {short}", tuple(lines[:_LINES]), users=True)
-    if users:
-        return Blame(f"your function {pipeline} cannot be run: {short}", tuple(lines[:_LINES]), users=True)
-    return Blame(short, tuple(lines[:_LINES]), users=False)
+    # Spark refuses a plan that only the user's function can have made; anything else may be Spark's own
+    users = isinstance(error, AnalysisException)
+    sentence = f"your function {function} cannot be run: {short}" if users else short
+    return Blame(sentence, tuple(lines[:_LINES]), users=users)
 
 
 def out_of_memory(lines: Iterable[str]) -> str:

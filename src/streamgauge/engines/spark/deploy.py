@@ -68,7 +68,8 @@ class SparkEngine:
     def warming(self, options: dict[str, Any]) -> Warming:
         """How a new session is warmed up, and whether it then serves many trials."""
         o = SparkOptions.model_construct(**options)
-        return Warming(o.warm_load, int(o.warm_limit), shared=o.isolation == "shared")
+        # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not after minutes
+        return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", {"trigger": 0})
 
     def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
         """Start a session in a folder of the run; it is ready when Spark is."""
@@ -125,7 +126,7 @@ class SparkSession(Standing):
     def _serve(self, order: QueryOrder) -> Iterator[Deployment]:
         self._served += 1
         answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
-        deployment = SparkDeployment(self, self._running, self._line, order.folder, self.told())
+        deployment = SparkDeployment(self, self._running, self._line, order, self.told())
         if "error" in answer:
             deployment.complain(answer["error"], answer["trace"], users=answer["users"])
         try:
@@ -166,9 +167,11 @@ class SparkSession(Standing):
 class SparkDeployment:
     """The query of one trial while it runs."""
 
-    def __init__(self, session: SparkSession, running: Running, line: Line, folder: Path, said: dict[str, Any]) -> None:
+    def __init__(
+        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, said: dict[str, Any]
+    ) -> None:
         self._session, self._running, self._line = session, running, line
-        self._folder, self._said = folder, said
+        self._folder, self._query, self._said = order.folder, order.ends.query, said
         self._failure: Failure | None = None
 
     def complain(self, sentence: str, trace: Sequence[str], *, users: bool) -> None:
@@ -180,7 +183,7 @@ class SparkDeployment:
         if self._failure is None and self._running.alive():
             try:
                 for told in self._line.told():
-                    if "ended" in told:
+                    if told.get("query") == self._query:  # not of the one before, whose queue went away under it
                         self.complain(told["ended"], told["trace"], users=told["users"])
             except LineError:
                 return False

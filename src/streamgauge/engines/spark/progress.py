@@ -6,18 +6,13 @@ An explanation, never the measurement: the logs ``spark-batches`` and ``spark-nu
 import json
 import threading
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 from pyspark.sql import SparkSession
-from pyspark.sql.streaming.listener import (
-    QueryIdleEvent,
-    QueryProgressEvent,
-    QueryStartedEvent,
-    QueryTerminatedEvent,
-    StreamingQueryListener,
-)
+from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgauge.engines.spark.explain import BATCH_LOG, BATCH_PARTS, BATCHES, NUMBER_LOG, NUMBERS
 from streamgauge.engines.toolkit import Log, whole_numbers
@@ -42,49 +37,58 @@ def batch_row(progress: dict[str, Any], now_ns: int) -> dict[str, int]:
     return row | {name: int(spent.get(part, 0)) for name, part in BATCH_PARTS.items()}
 
 
-class Recorder(StreamingQueryListener):
-    """Writes down the progress of the query of one trial. Kept short: it runs in the process that Spark runs in."""
+class Recorder:
+    """Writes down the progress of the query of one trial.
+
+    It asks for what is new now and then. A listener of Python's would be told of every micro-batch, but Spark hands
+    it the progress field by field over a socket, which takes a tenth of a core at one micro-batch a second.
+    """
 
     def __init__(self) -> None:
         self._log: Log | None = None
-        self._lock = threading.Lock()
-        self.last: dict[str, Any] = {}
+        self._query: Any = None
+        self._seen = -1
 
     def open(self, folder: Path) -> None:
         """A new trial begins."""
-        with self._lock:
-            self._log, self.last = Log(folder / BATCH_LOG, BATCH_SCHEMA), {}
+        self._log, self._query, self._seen = Log(folder / BATCH_LOG, BATCH_SCHEMA), None, -1
 
-    def close(self) -> None:
-        """The trial is over; what comes later belongs to nobody."""
-        with self._lock:
-            if self._log is not None:
-                self._log.close()
-            self._log = None
+    def follow(self, query: StreamingQuery) -> None:
+        """This is the query of the trial."""
+        self._query = query._jsq
 
-    def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """A micro-batch is done."""
-        told = json.loads(event.progress.json)
-        with self._lock:
-            if self._log is not None:
-                self.last = told
-                row = batch_row(told, time.monotonic_ns())
+    def look(self) -> None:
+        """Write down the micro-batches since the last look."""
+        if self._log is None or self._query is None:
+            return
+        for progress in self._query.recentProgress():
+            if int(progress.batchId()) > self._seen:
+                told = json.loads(str(progress.json()))
+                self._seen = int(told["batchId"])
+                # the moment it was told of: its start by the wall clock, and how long it took
+                row = batch_row(told, _ended(told))
                 self._log.append({name: [value] for name, value in row.items()})
 
-    def onQueryStarted(self, event: QueryStartedEvent) -> None:
-        """Nothing: the process that starts a query waits for it."""
+    def close(self) -> None:
+        """The trial is over."""
+        if self._log is not None:
+            self.look()
+            self._log.close()
+        self._log = self._query = None
 
-    def onQueryIdle(self, event: QueryIdleEvent) -> None:
-        """Nothing: no micro-batch, no row."""
 
-    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
-        """Nothing: the query itself is asked."""
+def _ended(progress: dict[str, Any]) -> int:
+    """When a micro-batch was done, on the monotonic clock."""
+    began = datetime.fromisoformat(progress["timestamp"]).timestamp()
+    took = progress.get("durationMs", {}).get("triggerExecution", 0) / 1e3
+    return time.monotonic_ns() - int((time.time() - began - took) * 1e9)
 
 
 class Sampler:
     """Every two seconds: CPU of the JVM and of the Python workers, garbage collection, compiler, heap."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, recorder: Recorder) -> None:
+        self._recorder = recorder
         jvm: Any = spark._jvm
         self._beans = jvm.java.lang.management.ManagementFactory
         self._jvm = psutil.Process(int(jvm.java.lang.ProcessHandle.current().pid()))
@@ -103,6 +107,7 @@ class Sampler:
         while more:
             row = self.row()
             log.append({name: [value] for name, value in row.items()})
+            self._recorder.look()
             more = not self._stop.wait(_EVERY)
         log.close()
 

@@ -17,7 +17,9 @@ TUNED = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.metricsEnabled": "false",
+    # nobody looks at Spark's own page: plans need not be described for it, nor its tables kept up to date
+    "spark.sql.ui.explainMode": "simple",
+    "spark.ui.liveUpdate.period": "-1",
 }
 """Measured to be faster, whatever the job."""
 TUNED_ROCKSDB = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
@@ -53,7 +55,7 @@ def session_settings(options: SparkOptions, folder: Path) -> dict[str, str]:
         "spark.local.dir": str(temporary(folder) / "spark"),
         "spark.sql.warehouse.dir": str(temporary(folder) / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.streaming.numRecentProgressUpdates": "10",
+        "spark.sql.streaming.numRecentProgressUpdates": "200",
         "spark.sql.streaming.stopTimeout": "20s",
     }
     tuned = TUNED if options.profile == "tuned" else {}

@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSource, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from streamgauge.engines.spark.options import Ends
+from streamgauge.engines.spark.worker import unburden
 from streamgauge.transport.output_writer import OutputWriter
 
 _BATCH = "streaming.sql.batchId"
@@ -49,6 +50,7 @@ class CollectorWriter(DataSourceStreamArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
         """In a worker process: the outputs of one task."""
+        unburden()
         context = TaskContext.get()
         assert context is not None
         partition, attempt = context.partitionId(), _attempt(self._ends.epoch, context)
@@ -62,6 +64,7 @@ class CollectorWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """All tasks are done: exactly these attempts count."""
+        unburden()
         parts = [(m.partition, m.attempt) for m in messages if isinstance(m, Sent) and m.rows]
         if parts:
             self._line().commit(self._ends.query, batchId, parts)
@@ -82,6 +85,7 @@ def collector_sink(bound: Ends) -> type[DataSource]:
             return f"streamgauge-collector-{cls.ends.query}"
 
         def streamWriter(self, schema: object, overwrite: bool) -> DataSourceStreamArrowWriter:
+            unburden()
             return CollectorWriter(self.ends)
 
     return CollectorSink

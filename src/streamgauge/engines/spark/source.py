@@ -15,6 +15,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
 from streamgauge.engines.spark.options import Ends
+from streamgauge.engines.spark.worker import unburden
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.queue_reader import Cut, QueueReader
 
@@ -60,6 +61,7 @@ def _stamped(batches: Sequence[pa.RecordBatch], stamp: bool) -> pa.RecordBatch:
 
 def read_range(ends: Ends, wanted: Range) -> Iterator[pa.RecordBatch]:
     """The events of a range, in batches that are worth handing on. Also the first operator: it stamps."""
+    unburden()
     reader = _reader(ends.queues, ends.token).read(Lane(ends.stream, wanted.partition), wanted.start, wanted.stop)
     held, rows = list[pa.RecordBatch](), 0
     for batch in reader:
@@ -156,6 +158,7 @@ def queue_source(bound: Ends) -> type[DataSource]:
             return QueueBatchReader(self.ends)
 
         def streamReader(self, schema: object) -> DataSourceStreamReader:
+            unburden()
             return QueueStreamReader(self.ends)
 
     return QueueSource

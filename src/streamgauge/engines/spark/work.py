@@ -42,9 +42,10 @@ class Session:
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel("ERROR")
-        self.recorder, self.sampler = Recorder(), Sampler(self.spark)
-        self.spark.streams.addListener(self.recorder)
+        self.recorder = Recorder()
+        self.sampler = Sampler(self.spark, self.recorder)
         self.query: StreamingQuery | None = None
+        self.pipeline = ""
         self.checkpoint: Path | None = None
         self.line = LineServer(order.socket, order.token, threading.Lock())
 
@@ -65,9 +66,12 @@ class Session:
         try:
             # the query is started beside the line, so that it can be told of its end at any time
             self.query = self._start(order)
+            self.recorder.follow(self.query)
             self._await_consuming(self.query)
         except (PySparkException, BlamedError) as error:
-            found = error.blame if isinstance(error, BlamedError) else blame(error, traceback.format_exc())
+            found = (
+                error.blame if isinstance(error, BlamedError) else blame(error, traceback.format_exc(), self.pipeline)
+            )
             self.query = None
             return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
         threading.Thread(target=self._await_end, args=(self.query,), name="end", daemon=True).start()
@@ -83,6 +87,7 @@ class Session:
         outputs = self._outputs(order, events)
         order.checkpoint.mkdir(parents=True, exist_ok=True)
         self.checkpoint = order.checkpoint
+        self.pipeline = order.pipeline
         self.recorder.open(order.folder)
         self.sampler.start(order.folder)
         writer = outputs.writeStream.format(sink.name()).outputMode(order.output_mode)
@@ -126,7 +131,7 @@ class Session:
             if failure is not None:
                 raise failure
             # the first micro-batch, an empty one, is done: everything is planned and compiled
-            if self.recorder.last or str(query.status["message"]).startswith("Waiting"):
+            if query.lastProgress or str(query.status["message"]).startswith("Waiting"):
                 return
             time.sleep(_GLANCE)
         raise BlamedError(Blame(f"the query did not read from the queue within {_READY:g} s", (), users=False))
@@ -136,13 +141,14 @@ class Session:
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            found = blame(error, str(error))
+            found = blame(error, str(error), self.pipeline)
         except Py4JError as error:  # the JVM is gone: this process has nothing left to do
             found = Blame(f"Spark's JVM is gone: {error}", (), users=False)
         else:
             found = Blame("the query ended by itself", (), users=False)
         if self.query is query:
-            self.line.tell({"ended": found.sentence, "trace": list(found.trace), "users": found.users})
+            told = {"ended": found.sentence, "trace": list(found.trace), "users": found.users}
+            self.line.tell({"query": query.name, **told})
 
     def end(self) -> Json:
         """Stop the query of the trial and leave the session as clean as it was. What was not clean is said."""
@@ -153,8 +159,8 @@ class Session:
                 query.stop()
             except PySparkException as error:
                 left.append(f"the query did not stop: {error}")
-        self.recorder.close()
         self.sampler.stop()
+        self.recorder.close()
         left += self._leftovers()
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
