@@ -25,11 +25,13 @@ from streamgauge.model.units import SECOND
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
-from streamgauge.run.place import place, usable_cores
+from streamgauge.run.place import place
 from streamgauge.run.stage import Stage, finish, horizon, pinned, staged, start
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 PLACEMENT = place({})
+WARM = 15
+"""Seconds of load that warm a session up."""
 PATIENCE = 120.0
 """Seconds that anything may take which a cold JVM on a busy core does."""
 
@@ -62,9 +64,12 @@ def spark_session(folder: Path, options: dict[str, Any] | None = None) -> Iterat
     """A session that stays up for many trials."""
     chosen = SparkOptions(**(options or {})).model_dump()
     folder.mkdir(parents=True, exist_ok=True)
+    cores = (*PLACEMENT.driver, *PLACEMENT.sut)
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher, pinned(PLACEMENT.driver):
-        session = spark.stand(chosen, Ground(folder, PLACEMENT.sut, usable_cores()), launcher)
+        session = spark.stand(chosen, Ground(folder, PLACEMENT.sut, cores), launcher)
         try:
+            # a cold JVM takes half a minute for its first micro-batches: no trial of a test waits for that
+            play_spark(spark_trial(50_000.0, WARM), session, folder / "warm-up")
             yield session
         finally:
             session.stop()
@@ -91,9 +96,9 @@ def play_spark(
 
 
 def jvm() -> psutil.Process:
-    """The JVM below this process."""
-    (found,) = [p for p in psutil.Process().children(recursive=True) if p.name() == "java"]
-    return found
+    """The youngest JVM below this process."""
+    found = [p for p in psutil.Process().children(recursive=True) if p.name() == "java"]
+    return max(found, key=lambda process: float(process.create_time()))
 
 
 def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
@@ -109,15 +114,16 @@ def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, dict[str
 
     The account of all outputs, and the collector's own counts.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    tail = 5 * SECOND
+    for name in ("first", "second"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    tail, cores = 5 * SECOND, (*PLACEMENT.driver, *PLACEMENT.sut)
     with (
         tempfile.TemporaryDirectory(prefix="sg") as short,
         Launcher(Path(short)) as launcher,
         pinned(PLACEMENT.driver),
         staged(asked, folder, PLACEMENT, launcher, tail, rewrite=_patient) as (stage, endpoints),
     ):
-        first = spark.stand(asked.options, Ground(folder / "first", PLACEMENT.sut, usable_cores()), launcher)
+        first = spark.stand(asked.options, Ground(folder / "first", PLACEMENT.sut, cores), launcher)
         serving = first.serve(asked, endpoints)
         serving.__enter__()
         start(stage, None)
@@ -127,7 +133,7 @@ def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, dict[str
             os.kill(process.pid, signal.SIGKILL)
         until(lambda: not first.alive(), "the end of Spark")
         first.stop()
-        second = spark.stand(asked.options, Ground(folder / "second", PLACEMENT.sut, usable_cores()), launcher)
+        second = spark.stand(asked.options, Ground(folder / "second", PLACEMENT.sut, cores), launcher)
         with second.serve(asked, endpoints, epoch=1):
             account, counts = _finish(asked, stage, tail, folder)
         second.stop()

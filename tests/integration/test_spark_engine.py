@@ -9,6 +9,8 @@ from real_trial import as_if_quiet
 from spark_trial import PLACEMENT, play_spark, spark_session, spark_trial, survive
 
 from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.explain import BATCH_LOG
+from streamgauge.engines.toolkit import read_log
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.run.monitor import available
 from streamgauge.store.journal import read_rows
@@ -22,7 +24,6 @@ WAYS: list[dict[str, Any]] = [
     {"variant": "naive", "state_store": "rocksdb"},
     {"variant": "panes", "state_store": "memory"},
     {"variant": "panes", "state_store": "rocksdb"},
-    {"variant": "naive", "output_mode": "update"},
     {"variant": "naive", "max_batch": 50_000, "trigger": "0s"},
 ]
 
@@ -56,8 +57,8 @@ def test_latencies_progress_and_explanation_are_recorded(session: SparkSession, 
     facts = played.recording.facts
     assert (facts["engine"], facts["cores"], facts["profile"]) == ("spark", list(PLACEMENT.sut), "tuned")
     assert {"cores", "batch overhead", "state"} <= {line["what"] for line in facts["explanation"]}
-    batches = read_rows(tmp_path / "spark-batches").to_pydict()
-    assert sum(batches["input_rows"]) == sum(played.recording.seconds["acknowledged"].tolist()) + _tail(played)
+    batches = read_log(tmp_path / BATCH_LOG)
+    assert batches["input_rows"].sum() == sum(played.recording.seconds["acknowledged"].tolist()) + _tail(played)
     assert max(batches["state_rows"]) > 0
 
 

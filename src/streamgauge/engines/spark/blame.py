@@ -12,7 +12,7 @@ from streamgauge.engines.spark.own import split
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Warning|Interrupt|Exit)\b.*)$")
 _FILE = re.compile(r'File "([^"]+)", line (\d+)')
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\]\s*(.+)")
-_MEMORY = re.compile(r"OutOfMemoryError(?::\s*([^\n]*))?")
+_MEMORY = re.compile(r"OutOfMemoryError(?::\s*([^\n]*))?|(Java heap space|GC overhead limit exceeded)")
 _LONGEST = 400
 _LINES = 30
 
@@ -33,7 +33,7 @@ def blame(error: BaseException, trace: str, pipeline: str = "") -> Blame:
     if starved:
         return Blame(starved, tuple(text.splitlines()[:_LINES]), users=False)
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    said = _said(lines) or f"{type(error).__name__}: {error}"
+    said = _said(lines) or f"{type(error).__name__}: {error}".splitlines()[0]
     short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
     if not pipeline:
         return Blame(short, tuple(lines[:_LINES]), users=False)
@@ -55,8 +55,8 @@ def out_of_memory(lines: Iterable[str]) -> str:
     for line in lines:
         found = _MEMORY.search(line)
         if found:
-            why = f" ({found.group(1).strip()})" if found.group(1) else ""
-            return f"Spark ran out of memory{why}; raise engine.memory, or let the job keep less"
+            why = found.group(1) or found.group(2) or "no further word"
+            return f"Spark ran out of memory ({why.strip()}); raise engine.memory, or let the job keep less"
     return ""
 
 

@@ -23,6 +23,8 @@ from streamgauge.workloads.registry import workloads
 
 _START = 120 * SECOND
 _RUN, _END = 180.0, 60.0
+_TRIES = 2
+"""How often Spark tries a task in local mode; its own default there is once."""
 _QUICK = SECOND
 """Longest micro-batch of a job that keeps up, where the trigger does not say."""
 
@@ -42,10 +44,8 @@ class SparkEngine:
         problems.append(own.problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
             problems.append("reference is what a pipeline of yours must answer: name the pipeline too")
-        if o.reference and o.output_mode != "append":
-            problems.append("a reference of your own is compared row by row, which needs output_mode: append")
-        if o.variant == "panes" and o.output_mode != "append":
-            problems.append("panes are two aggregations in a row, which Spark runs in append mode alone")
+        if o.output_mode != "append":
+            problems.append("Spark's Python data sources take output_mode: append alone")
         if _version() is None:
             problems.append("PySpark is not installed: pip install 'streamgauge[spark]'")
         problems.append(java_problem())
@@ -96,8 +96,8 @@ class SparkSession(Standing):
             socket=socket,
             token=token,
             folder=self._folder,
-            settings=session_settings(options, self._folder),
-            master=f"local[{slots(options)},4]",
+            settings=session_settings(options, self._folder, starts.runtime),
+            master=f"local[{slots(options)},{_TRIES}]",
         )
         self.cores = ground.cores[: options.cores]
         self._running = starts.start(_child(order, ground.boot or self.cores), self._folder)
@@ -126,7 +126,8 @@ class SparkSession(Standing):
     def _serve(self, order: QueryOrder) -> Iterator[Deployment]:
         self._served += 1
         answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
-        deployment = SparkDeployment(self, self._running, self._line, order, self.told())
+        deployment = SparkDeployment(self, self._running, self._line, order.folder, self.told())
+        deployment.query = str(answer.get("query", ""))
         if "error" in answer:
             deployment.complain(answer["error"], answer["trace"], users=answer["users"])
         try:
@@ -167,11 +168,11 @@ class SparkSession(Standing):
 class SparkDeployment:
     """The query of one trial while it runs."""
 
-    def __init__(
-        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, said: dict[str, Any]
-    ) -> None:
+    def __init__(self, session: SparkSession, running: Running, line: Line, folder: Path, said: dict[str, Any]) -> None:
         self._session, self._running, self._line = session, running, line
-        self._folder, self._query, self._said = order.folder, order.ends.query, said
+        self._folder, self._said = folder, said
+        self.query = ""
+        """Spark's own number of this start of the query."""
         self._failure: Failure | None = None
 
     def complain(self, sentence: str, trace: Sequence[str], *, users: bool) -> None:
@@ -183,7 +184,7 @@ class SparkDeployment:
         if self._failure is None and self._running.alive():
             try:
                 for told in self._line.told():
-                    if told.get("query") == self._query:  # not of the one before, whose queue went away under it
+                    if told.get("query") == self.query:  # not of the one before, whose queue went away under it
                         self.complain(told["ended"], told["trace"], users=told["users"])
             except LineError:
                 return False

@@ -26,7 +26,8 @@ class SparkOptions(Options):
         default="memory", description="where state lives: the heap, or RocksDB with its changelog"
     )
     output_mode: Literal["append", "update"] = Field(
-        default="append", description="a window once when it is final, or at every change"
+        default="append",
+        description="a window once when it is final, or at every change, which the queue's sink cannot",
     )
     profile: Literal["tuned", "defaults"] = Field(
         default="tuned", description="settings that were measured to be faster, or Spark as it comes"

@@ -41,8 +41,11 @@ def shuffle_partitions(options: SparkOptions) -> int:
     return options.shuffle_partitions or default
 
 
-def session_settings(options: SparkOptions, folder: Path) -> dict[str, str]:
-    """Everything that is fixed when a session starts. The user's own settings win."""
+def session_settings(options: SparkOptions, folder: Path, runtime: Path) -> dict[str, str]:
+    """Everything that is fixed when a session starts. The user's own settings win.
+
+    Sockets go into the runtime folder: their paths may have a hundred characters, those of runs any number.
+    """
     java = f'-XX:ActiveProcessorCount={options.cores} -XX:-UsePerfData -Djava.io.tmpdir="{temporary(folder)}"'
     needed = {
         "spark.app.name": "streamgauge",
@@ -54,6 +57,7 @@ def session_settings(options: SparkOptions, folder: Path) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(temporary(folder) / "spark"),
         "spark.sql.warehouse.dir": str(temporary(folder) / "warehouse"),
+        "spark.python.unix.domain.socket.dir": str(runtime),
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.streaming.numRecentProgressUpdates": "200",
         "spark.sql.streaming.stopTimeout": "20s",

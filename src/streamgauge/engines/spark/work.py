@@ -75,7 +75,7 @@ class Session:
             self.query = None
             return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
         threading.Thread(target=self._await_end, args=(self.query,), name="end", daemon=True).start()
-        return {"query": str(self.query.id), "columns": order.ends.columns}
+        return {"query": str(self.query.runId)}
 
     def _start(self, order: QueryOrder) -> StreamingQuery:
         for key, value in order.settings.items():
@@ -148,7 +148,7 @@ class Session:
             found = Blame("the query ended by itself", (), users=False)
         if self.query is query:
             told = {"ended": found.sentence, "trace": list(found.trace), "users": found.users}
-            self.line.tell({"query": query.name, **told})
+            self.line.tell({"query": str(query.runId), **told})
 
     def end(self) -> Json:
         """Stop the query of the trial and leave the session as clean as it was. What was not clean is said."""
