@@ -65,7 +65,7 @@ def spark_session(folder: Path, options: dict[str, Any] | None = None) -> Iterat
     chosen = SparkOptions(**(options or {})).model_dump()
     folder.mkdir(parents=True, exist_ok=True)
     cores = (*PLACEMENT.driver, *PLACEMENT.sut)
-    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher, pinned(PLACEMENT.driver):
+    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
         session = spark.stand(chosen, Ground(folder, PLACEMENT.sut, cores), launcher)
         try:
             # a cold JVM takes half a minute for its first micro-batches: no trial of a test waits for that

@@ -142,7 +142,7 @@ class Session:
             query.awaitTermination()
         except StreamingQueryException as error:
             found = blame(error, str(error), self.pipeline)
-        except Py4JError as error:  # the JVM is gone: this process has nothing left to do
+        except (Py4JError, OSError) as error:  # the JVM is gone: this process has nothing left to do
             found = Blame(f"Spark's JVM is gone: {error}", (), users=False)
         else:
             found = Blame("the query ended by itself", (), users=False)
