@@ -165,3 +165,64 @@ def _finish(asked: Trial, stage: Stage, tail: int, folder: Path) -> tuple[Accoun
     counts = dict(output.status())
     finish(stage)
     return check.account(folder), counts
+
+
+MY_JOB = '''
+from pyspark.sql import functions as F
+from pyspark.sql.types import IntegerType
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def expensive(purchases):
+    """Purchases above 50, each with its moments: no window, no state."""
+    return purchases.where("price > 5000").select(
+        "user_id", "price", F.col("due").alias("max_due"), F.col("ingested").alias("max_ingested"))
+
+
+def expected(events, params):
+    dear = events.filter(pc.greater(events["price"], 5000))
+    return dear.select(["user_id", "price"])
+
+
+def counted_wrongly(events, params):
+    return expected(events, params).slice(1)
+
+
+def raises_in_a_row(purchases):
+    return purchases.select(F.udf(explode, IntegerType())("price").alias("price"))
+
+
+def explode(price):
+    raise ValueError(f"no price like {price}")
+
+
+def raises_at_once(purchases):
+    raise RuntimeError("not today")
+
+
+def wrong_schema(purchases):
+    return purchases.select("colour")
+
+
+def no_frame(purchases):
+    return 7
+
+
+def forgets_a_pack(purchases):
+    kept = purchases.where("gem_pack_id != 50").withWatermark("due", "0 seconds")
+    sums = kept.groupBy(F.window("due", "1 second"), "gem_pack_id").agg(F.sum("price").alias("sum"))
+    return sums.select("gem_pack_id", F.col("window.end").alias("window_end"), "sum")
+
+
+def packs(events, params):
+    second = pc.floor_temporal(events["due"], unit="second")
+    table = pa.table({"gem_pack_id": events["gem_pack_id"], "start": second, "price": events["price"]})
+    sums = table.group_by(["start", "gem_pack_id"]).aggregate([("price", "sum")])
+    ends = pc.add(sums["start"], pa.scalar(1_000_000, pa.duration("us")))
+    return pa.table({"gem_pack_id": sums["gem_pack_id"], "window_end": ends, "sum": sums["price_sum"]})
+
+
+def hoards(purchases):
+    return purchases.select(F.length(F.repeat(F.lit("x"), 900_000_000)).alias("n"), F.lit(1).alias("one"))
+'''

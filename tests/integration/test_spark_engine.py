@@ -1,12 +1,14 @@
-"""Spark as a system under test: its outputs are the reference's, in every variant, and across kill -9."""
+"""Spark as a system under test: its outputs are the reference's, also across kill -9, and what goes wrong is told."""
 
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from real_trial import as_if_quiet
-from spark_trial import PLACEMENT, play_spark, spark_session, spark_trial, survive
+from real_trial import Sabotage, as_if_quiet
+from spark_trial import MY_JOB, PLACEMENT, jvm, play_spark, spark_session, spark_trial, survive
 
 from streamgauge.engines.spark.deploy import SparkSession
 from streamgauge.engines.spark.explain import BATCH_LOG
@@ -17,15 +19,14 @@ from streamgauge.store.journal import read_rows
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")
 
-LOAD, LENGTH = 100_000.0, 4
-"""Events per second and seconds; `make soak` does the same with ten million events each."""
-WAYS: list[dict[str, Any]] = [
-    {"variant": "naive", "state_store": "memory"},
-    {"variant": "naive", "state_store": "rocksdb"},
-    {"variant": "panes", "state_store": "memory"},
-    {"variant": "panes", "state_store": "rocksdb"},
-    {"variant": "naive", "max_batch": 50_000, "trigger": "0s"},
+LOAD, SLOW, LENGTH = 100_000.0, 50_000.0, 4
+"""Events per second and seconds."""
+WAYS: list[tuple[dict[str, Any], int]] = [
+    ({"variant": "naive", "state_store": "memory"}, 1),
+    ({"variant": "panes", "state_store": "rocksdb"}, 3),
+    ({"variant": "naive", "max_batch": 50_000, "trigger": "0s"}, 3),
 ]
+"""Options and partitions; `make soak` does all of them with ten million events each."""
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +36,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield standing
 
 
-@pytest.mark.parametrize("partitions", [1, 3])
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: "-".join(map(str, way.values())))
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("job") / "my_job.py"
+    path.write_text(MY_JOB)
+    return path
+
+
+@pytest.mark.parametrize(("way", "partitions"), WAYS, ids=["naive-1", "panes-rocksdb-3", "small-batches-3"])
 def test_outputs_are_exactly_the_reference_answer(
     session: SparkSession, tmp_path: Path, way: dict[str, Any], partitions: int
 ) -> None:
@@ -66,6 +73,48 @@ def _tail(played: Any) -> int:  # noqa: ANN401
     """Events of the tail, which the seconds of the trial do not count."""
     (acks,) = [read_rows(path.with_suffix("")) for path in played.folder.glob("acks-0.*")]
     return int(acks["acknowledged"][-1].as_py()) - int(played.recording.seconds["acknowledged"].sum())
+
+
+def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
+    session: SparkSession, tmp_path: Path, job: Path
+) -> None:
+    options = {"pipeline": f"{job}:expensive", "reference": f"{job}:expected"}
+    played = as_if_quiet(play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path))
+    account = played.measured.account
+    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), played
+    assert account.observed > LOAD, played
+
+
+def test_a_pipeline_that_drops_one_key_loses_outputs(session: SparkSession, tmp_path: Path, job: Path) -> None:
+    options = {"pipeline": f"{job}:forgets_a_pack", "reference": f"{job}:packs"}
+    played = as_if_quiet(play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path))
+    played.is_(VerdictKind.FAILED, "were lost")
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("raises_in_a_row", ["your function failed at", "my_job.py:", "ValueError: no price like"]),
+        ("raises_at_once", ["your function failed at", "RuntimeError: not today"]),
+        ("wrong_schema", ["your function", "UNRESOLVED_COLUMN", "colour"]),
+        ("no_frame", ["returned int: a pipeline returns a streaming DataFrame"]),
+    ],
+)
+def test_what_the_users_code_does_wrong_is_said_to_be_theirs(
+    session: SparkSession, tmp_path: Path, job: Path, function: str, words: list[str]
+) -> None:
+    played = play_spark(spark_trial(SLOW, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)
+    played.is_(VerdictKind.FAILED, *words)
+    assert played.verdict.stops_run, "no other load would change it"
+
+
+def test_a_killed_jvm_fails_the_trial(session: SparkSession, tmp_path: Path) -> None:
+    """The last one that uses the session of this file."""
+    sabotage: dict[int, Sabotage] = {2: lambda: os.kill(jvm().pid, signal.SIGKILL)}
+    played = as_if_quiet(play_spark(spark_trial(SLOW, 10), session, tmp_path, sabotage))
+    played.is_(VerdictKind.FAILED, "the system under test crashed at 50k/s", "JVM")
+    assert not played.verdict.stops_run, "a lower load might hold"
 
 
 def test_nothing_is_lost_or_doubled_when_spark_is_killed_and_restarted_from_its_checkpoint(tmp_path: Path) -> None:

@@ -6,17 +6,21 @@ An explanation, never the measurement: the logs ``spark-batches`` and ``spark-nu
 import json
 import threading
 import time
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgauge.engines.spark.explain import BATCH_LOG, BATCH_PARTS, BATCHES, NUMBER_LOG, NUMBERS
 from streamgauge.engines.toolkit import Log, whole_numbers
 
+GONE = (Py4JError, OSError)
+"""What a call into a JVM that is gone raises."""
 _EVERY = 2.0
 BATCH_SCHEMA, NUMBER_SCHEMA = whole_numbers(*BATCHES), whole_numbers(*NUMBERS)
 
@@ -104,11 +108,12 @@ class Sampler:
 
     def _run(self, log: Log) -> None:
         more = True
-        while more:
-            row = self.row()
-            log.append({name: [value] for name, value in row.items()})
-            self._recorder.look()
-            more = not self._stop.wait(_EVERY)
+        with suppress(*GONE):
+            while more:
+                row = self.row()
+                log.append({name: [value] for name, value in row.items()})
+                self._recorder.look()
+                more = not self._stop.wait(_EVERY)
         log.close()
 
     def row(self) -> dict[str, int]:

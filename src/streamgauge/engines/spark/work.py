@@ -13,7 +13,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -22,7 +21,7 @@ from streamgauge.engines.spark.blame import Blame, blame
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder
 from streamgauge.engines.spark.own import load
 from streamgauge.engines.spark.pipelines import PIPELINES
-from streamgauge.engines.spark.progress import Recorder, Sampler
+from streamgauge.engines.spark.progress import GONE, Recorder, Sampler
 from streamgauge.engines.spark.settings import temporary
 from streamgauge.engines.spark.sink import collector_sink
 from streamgauge.engines.spark.source import queue_source
@@ -74,8 +73,9 @@ class Session:
             )
             self.query = None
             return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
-        threading.Thread(target=self._await_end, args=(self.query,), name="end", daemon=True).start()
-        return {"query": str(self.query.runId)}
+        number = str(self.query.runId)
+        threading.Thread(target=self._await_end, args=(self.query, number), name="end", daemon=True).start()
+        return {"query": number}
 
     def _start(self, order: QueryOrder) -> StreamingQuery:
         for key, value in order.settings.items():
@@ -136,19 +136,19 @@ class Session:
             time.sleep(_GLANCE)
         raise BlamedError(Blame(f"the query did not read from the queue within {_READY:g} s", (), users=False))
 
-    def _await_end(self, query: StreamingQuery) -> None:
+    def _await_end(self, query: StreamingQuery, number: str) -> None:
         """Tell of a query that ends by itself, and whose fault it was."""
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
             found = blame(error, str(error), self.pipeline)
-        except (Py4JError, OSError) as error:  # the JVM is gone: this process has nothing left to do
+        except GONE as error:
             found = Blame(f"Spark's JVM is gone: {error}", (), users=False)
         else:
             found = Blame("the query ended by itself", (), users=False)
         if self.query is query:
             told = {"ended": found.sentence, "trace": list(found.trace), "users": found.users}
-            self.line.tell({"query": str(query.runId), **told})
+            self.line.tell({"query": number, **told})
 
     def end(self) -> Json:
         """Stop the query of the trial and leave the session as clean as it was. What was not clean is said."""
@@ -159,9 +159,14 @@ class Session:
                 query.stop()
             except PySparkException as error:
                 left.append(f"the query did not stop: {error}")
+            except GONE:
+                left.append("its JVM is gone")
         self.sampler.stop()
-        self.recorder.close()
-        left += self._leftovers()
+        try:
+            self.recorder.close()
+            left += self._leftovers()
+        except GONE:
+            left.append("its JVM is gone")
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
         return {"left": left}

@@ -1,0 +1,84 @@
+"""Spark at length: ten million events in every variant, and the faults that take a session of their own.
+
+``STREAMGAUGE_SPARK_EVENTS`` says how many events each trial has.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from real_trial import as_if_quiet
+from spark_trial import MY_JOB, PLACEMENT, play_spark, spark_session, spark_trial, survive
+
+from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.run.monitor import available
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores"),
+]
+
+EVENTS = int(os.environ.get("STREAMGAUGE_SPARK_EVENTS", "10000000"))
+FAST, LOAD, LENGTH = 500_000.0, 50_000.0, 4
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    with spark_session(tmp_path_factory.mktemp("session")) as standing:
+        yield standing
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("job") / "my_job.py"
+    path.write_text(MY_JOB)
+    return path
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+@pytest.mark.parametrize("state_store", ["memory", "rocksdb"])
+@pytest.mark.parametrize("variant", ["naive", "panes"])
+def test_outputs_are_exactly_the_reference_answer(
+    session: SparkSession, tmp_path: Path, variant: str, state_store: str, partitions: int
+) -> None:
+    way = {"variant": variant, "state_store": state_store}
+    asked = spark_trial(FAST, round(EVENTS / FAST), way, partitions=partitions)
+    played = play_spark(asked, session, tmp_path)
+    account = played.measured.account
+    assert account.checked, played
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), played
+    assert played.recording.seconds["published"].sum() >= 0.99 * EVENTS, played
+
+
+@pytest.mark.parametrize("variant", ["naive", "panes"])
+@pytest.mark.parametrize("state_store", ["memory", "rocksdb"])
+def test_nothing_is_lost_or_doubled_across_kill_and_restart(tmp_path: Path, variant: str, state_store: str) -> None:
+    asked = spark_trial(250_000.0, round(EVENTS / 250_000), {"variant": variant, "state_store": state_store})
+    account, _ = survive(asked, tmp_path, kill_at=EVENTS // 3)
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), account
+
+
+def test_without_a_reference_it_is_judged_unchecked(session: SparkSession, tmp_path: Path, job: Path) -> None:
+    options = {"pipeline": f"{job}:expensive"}
+    played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
+    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    assert not played.measured.account.checked
+    assert "event-time" in played.measured.latencies
+
+
+def test_outputs_that_the_reference_does_not_have_fail_the_trial(
+    session: SparkSession, tmp_path: Path, job: Path
+) -> None:
+    options = {"pipeline": f"{job}:expensive", "reference": f"{job}:counted_wrongly"}
+    played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
+    played.is_(VerdictKind.FAILED, "gives wrong answers")
+    assert played.verdict.stops_run
+
+
+def test_a_job_out_of_memory_says_so_and_what_to_raise(tmp_path: Path, job: Path) -> None:
+    options = {"pipeline": f"{job}:hoards", "memory": "512MiB"}
+    with spark_session(tmp_path / "session", options) as mine:
+        played = as_if_quiet(play_spark(spark_trial(LOAD, 10, options), mine, tmp_path / "trial"))
+        played.is_(VerdictKind.FAILED, "out of memory", "engine.memory")
