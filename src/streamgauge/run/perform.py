@@ -24,6 +24,7 @@ from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.monitor import Monitor, available
+from streamgauge.run.own_answer import ReferenceFailed
 from streamgauge.run.place import place
 from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, staged, start
 from streamgauge.run.usage import Role
@@ -108,7 +109,10 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     try:
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
         loaded = Clock().monotonic_ns()
+        users = False
         ending, detail, account, closed = _close(show, (ending, detail))
+    except ReferenceFailed as error:
+        ending, detail, account, closed, users = "crashed", str(error), Account(), Clock().monotonic_ns(), True
     finally:
         if monitor is not None:
             monitor.stop()
@@ -124,7 +128,7 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     }
     seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
     failure = system.failure()
-    blamed = ending == "crashed" and failure is not None and failure.users
+    blamed = users or (ending == "crashed" and failure is not None and failure.users)
     outcome = Outcome(ending, detail, _log(system, ending), account, _disturbances(stage.folder), blamed)
     facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
@@ -158,9 +162,10 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
         finish(stage)
     except flight.FlightError as error:
         ended = _unanswered(stage, system, error)
-    closed = Clock().monotonic_ns()
-    # without a whole driver nobody knows what should have come out
-    return (*ended, check.account(stage.folder) if check and ended[0] != "driver-failed" else Account(), closed)
+    closed, account = Clock().monotonic_ns(), Account()
+    if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
+        account = check.account(stage.folder)
+    return (*ended, account, closed)
 
 
 def _wind_up(show: _Show, settle: bool) -> OutputCheck:
