@@ -36,7 +36,7 @@ MILLI = 1_000_000
 WARMUP, JUDGED = 1, 4
 """Seconds of a short trial: left out, and judged."""
 DRIVER, COLLECTOR, ENGINE = "streamgauge.run.drive", "streamgauge.run.collect", "streamgauge.engines.reference.work"
-NOISY = 0.05
+NOISY = 0.03
 """Share of a core, used by strangers or stolen in a single second, that disturbs a trial."""
 PLACEMENT = place({})
 Sabotage = Callable[[], object]

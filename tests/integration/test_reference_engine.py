@@ -182,8 +182,9 @@ def test_an_overloaded_engine_acknowledges_at_exactly_its_capacity(stage: Play, 
     inside = np.flatnonzero(at > SECOND)
     low, high = int(inside[0]), int(inside[-1])
     rate = (total[high] - total[low]) * SECOND / (at[high] - at[low])
-    assert rate == pytest.approx(300_000, rel=0.02)
-    assert trial.truth().capacity() == pytest.approx(300_000, rel=0.02)
+    true = trial.truth().capacity()
+    assert rate == pytest.approx(true, rel=0.02)
+    assert 0.9 * 300_000 < true < 1.02 * 300_000, "never faster than it may; a busy machine makes it slower"
 
 
 def test_an_engine_that_keeps_up_acknowledges_what_is_published(stage: Play) -> None:

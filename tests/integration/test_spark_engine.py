@@ -24,7 +24,6 @@ LOAD, SLOW, LENGTH = 100_000.0, 50_000.0, 4
 WAYS: list[tuple[dict[str, Any], int]] = [
     ({"variant": "naive", "state_store": "memory"}, 1),
     ({"variant": "panes", "state_store": "rocksdb"}, 3),
-    ({"variant": "naive", "max_batch": 50_000, "trigger": "0s"}, 3),
 ]
 """Options and partitions; `make soak` does all of them with ten million events each."""
 
@@ -43,7 +42,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("way", "partitions"), WAYS, ids=["naive-1", "panes-rocksdb-3", "small-batches-3"])
+@pytest.mark.parametrize(("way", "partitions"), WAYS, ids=["naive-1", "panes-rocksdb-3"])
 def test_outputs_are_exactly_the_reference_answer(
     session: SparkSession, tmp_path: Path, way: dict[str, Any], partitions: int
 ) -> None:
@@ -86,19 +85,11 @@ def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
     assert account.observed > LOAD, played
 
 
-def test_a_pipeline_that_drops_one_key_loses_outputs(session: SparkSession, tmp_path: Path, job: Path) -> None:
-    options = {"pipeline": f"{job}:forgets_a_pack", "reference": f"{job}:packs"}
-    played = as_if_quiet(play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path))
-    played.is_(VerdictKind.FAILED, "were lost")
-
-
 @pytest.mark.parametrize(
     ("function", "words"),
     [
         ("raises_in_a_row", ["your function failed at", "my_job.py:", "ValueError: no price like"]),
-        ("raises_at_once", ["your function failed at", "RuntimeError: not today"]),
         ("wrong_schema", ["your function", "UNRESOLVED_COLUMN", "colour"]),
-        ("no_frame", ["returned int: a pipeline returns a streaming DataFrame"]),
     ],
 )
 def test_what_the_users_code_does_wrong_is_said_to_be_theirs(

@@ -82,3 +82,30 @@ def test_a_job_out_of_memory_says_so_and_what_to_raise(tmp_path: Path, job: Path
     with spark_session(tmp_path / "session", options) as mine:
         played = as_if_quiet(play_spark(spark_trial(LOAD, 10, options), mine, tmp_path / "trial"))
         played.is_(VerdictKind.FAILED, "out of memory", "engine.memory")
+
+
+def test_a_pipeline_that_drops_one_key_loses_outputs(session: SparkSession, tmp_path: Path, job: Path) -> None:
+    options = {"pipeline": f"{job}:forgets_a_pack", "reference": f"{job}:packs"}
+    played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
+    played.is_(VerdictKind.FAILED, "were lost")
+
+
+def test_small_micro_batches_without_a_pause_lose_nothing(session: SparkSession, tmp_path: Path) -> None:
+    asked = spark_trial(LOAD, LENGTH, {"max_batch": 50_000, "trigger": "0s"}, partitions=3)
+    account = play_spark(asked, session, tmp_path).measured.account
+    assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), account
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        ("raises_at_once", ["your function failed at", "RuntimeError: not today"]),
+        ("no_frame", ["returned int: a pipeline returns a streaming DataFrame"]),
+    ],
+)
+def test_a_function_that_cannot_be_run_is_said_to_be_the_users(
+    session: SparkSession, tmp_path: Path, job: Path, function: str, words: list[str]
+) -> None:
+    played = play_spark(spark_trial(LOAD, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)
+    played.is_(VerdictKind.FAILED, *words)
+    assert played.verdict.stops_run, "no other load would change it"
