@@ -225,7 +225,7 @@ def as_if_quiet(played: Played) -> Played:
     recording = played.recording
     assert disturbance(played.folder, recording.seconds.stop), played
     assert not recording.outcome.disturbances, played
-    noise = ("run_delay", "schedule_lag", "foreign")
+    noise = ("run_delay", "schedule_lag", "foreign", "steal")
     columns = {n: np.zeros_like(c) if n in noise else c for n, c in recording.seconds.columns.items()}
     quiet = replace(recording, seconds=replace(recording.seconds, columns=columns))
     measured = measure(quiet)

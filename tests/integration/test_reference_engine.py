@@ -184,7 +184,7 @@ def test_an_overloaded_engine_acknowledges_at_exactly_its_capacity(stage: Play, 
     rate = (total[high] - total[low]) * SECOND / (at[high] - at[low])
     true = trial.truth().capacity()
     assert rate == pytest.approx(true, rel=0.02)
-    assert 0.9 * 300_000 < true < 1.02 * 300_000, "never faster than it may; a busy machine makes it slower"
+    assert true == pytest.approx(300_000, rel=0.1), "a machine that holds it up for a moment lets it catch up later"
 
 
 def test_an_engine_that_keeps_up_acknowledges_what_is_published(stage: Play) -> None:
