@@ -218,7 +218,8 @@ def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:
 def as_if_quiet(played: Played) -> Played:
     """The trial as a quiet machine would show it: what is said of the system under test must not hang on strangers.
 
-    Only where the machine shows that it was noisy is anything left out: run delay, schedule lag and foreign CPU.
+    Only where the machine shows that it was noisy is anything left out: run delay, schedule lag, foreign CPU, steal and what
+    the generator fell short of.
     """
     if played.verdict.kind is not VerdictKind.INVALID:
         return played
@@ -227,6 +228,7 @@ def as_if_quiet(played: Played) -> Played:
     assert not recording.outcome.disturbances, played
     noise = ("run_delay", "schedule_lag", "foreign", "steal")
     columns = {n: np.zeros_like(c) if n in noise else c for n, c in recording.seconds.columns.items()}
+    columns["offered"] = columns["published"]  # a generator that was held up has published less
     quiet = replace(recording, seconds=replace(recording.seconds, columns=columns))
     measured = measure(quiet)
     return Played(played.folder, quiet, measured, decide(quiet, measured, objectives()))

@@ -57,7 +57,7 @@ def test_outputs_are_exactly_the_reference_answer(
 
 def test_latencies_progress_and_explanation_are_recorded(session: SparkSession, tmp_path: Path) -> None:
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH), session, tmp_path))
-    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    assert played.verdict.kind is not VerdictKind.FAILED, played
     for kind in ("event-time", "processing-time"):
         assert played.measured.latencies[kind].least > 0, played
     facts = played.recording.facts
@@ -80,7 +80,7 @@ def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
     options = {"pipeline": f"{job}:expensive", "reference": f"{job}:expected"}
     played = as_if_quiet(play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path))
     account = played.measured.account
-    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    assert played.verdict.kind is not VerdictKind.FAILED, played
     assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), played
     assert account.observed > LOAD, played
 

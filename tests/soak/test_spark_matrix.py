@@ -63,7 +63,7 @@ def test_nothing_is_lost_or_doubled_across_kill_and_restart(tmp_path: Path, vari
 def test_without_a_reference_it_is_judged_unchecked(session: SparkSession, tmp_path: Path, job: Path) -> None:
     options = {"pipeline": f"{job}:expensive"}
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
-    assert played.verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.UNDECIDED), played
+    assert played.verdict.kind is not VerdictKind.FAILED, played
     assert not played.measured.account.checked
     assert "event-time" in played.measured.latencies
 
