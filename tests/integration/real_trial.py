@@ -218,8 +218,8 @@ def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:
 def as_if_quiet(played: Played) -> Played:
     """The trial as a quiet machine would show it: what is said of the system under test must not hang on strangers.
 
-    Only where the machine shows that it was noisy is anything left out: run delay, schedule lag, foreign CPU, steal and what
-    the generator fell short of.
+    Only where the machine shows that it was noisy is anything left out: run delay, schedule lag, foreign CPU,
+    steal, and what the generator fell short of.
     """
     if played.verdict.kind is not VerdictKind.INVALID:
         return played
