@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from streamgauge.engines.base import RealEngine, Standing
 from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.judge import Watch, decide, measure
@@ -127,19 +128,23 @@ def play(
     folder: Path,
     sabotage: dict[int, Sabotage] | None = None,
     rewrite: Callable[[DriveOrder], DriveOrder] = lambda order: order,
+    *,
+    engine: RealEngine = reference,
+    standing: Standing | None = None,
 ) -> Played:
     """Perform a trial and judge it. ``sabotage`` is done at the ends of these seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sg") as short:
         recording = perform(
             asked,
-            reference,
+            engine,
             windowed_aggregation,
             Watch(asked, objectives()),
             Kept(folder),
             listener=Saboteur(sabotage or {}),
             runtime=Path(short),
             rewrite=rewrite,
+            standing=standing,
         )
     measured = measure(recording)
     return Played(folder, recording, measured, decide(recording, measured, objectives()))

@@ -11,20 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from real_trial import Kept, Played, Sabotage, Saboteur, objectives
+from real_trial import Played, Sabotage, play
 
 from streamgauge.engines.base import Ground
 from streamgauge.engines.spark import spark
 from streamgauge.engines.spark.deploy import SparkSession
 from streamgauge.engines.spark.options import SparkOptions
-from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.launch import Launcher
-from streamgauge.run.perform import perform
 from streamgauge.run.place import place
 from streamgauge.run.stage import Stage, finish, horizon, pinned, staged, start
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
@@ -79,20 +77,7 @@ def play_spark(
     asked: Trial, session: SparkSession | None, folder: Path, sabotage: dict[int, Sabotage] | None = None
 ) -> Played:
     """Perform a trial in a session and judge it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="sg") as short:
-        recording = perform(
-            asked,
-            spark,
-            windowed_aggregation,
-            Watch(asked, objectives()),
-            Kept(folder),
-            listener=Saboteur(sabotage or {}),
-            runtime=Path(short),
-            standing=session,
-        )
-    measured = measure(recording)
-    return Played(folder, recording, measured, decide(recording, measured, objectives()))
+    return play(asked, folder, sabotage, engine=spark, standing=session)
 
 
 def jvm() -> psutil.Process:

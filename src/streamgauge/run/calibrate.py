@@ -5,7 +5,6 @@ reference engine, whose capacity and delays are known, is measured as any engine
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,7 +19,6 @@ from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
-from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
@@ -28,7 +26,7 @@ from streamgauge.run.clock import elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
 from streamgauge.run.place import Placement
-from streamgauge.run.watching import Silence
+from streamgauge.run.watching import Silence, Unkept
 from streamgauge.store.calibrations import workspace
 from streamgauge.store.durable import make_folder
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
@@ -52,16 +50,6 @@ _SLIDE = 50_000_000
 
 Say = Callable[[str], None]
 Row = TypeVar("Row", CapacityRow, LatencyRow)
-
-
-@dataclass(frozen=True, slots=True)
-class _Nowhere:
-    """A keeper for trials that are thrown away; their journals are what is read."""
-
-    path: Path
-
-    def append(self, seconds: Seconds) -> None:
-        """Nothing."""
 
 
 def calibrate(
@@ -173,7 +161,7 @@ def _rank(values: npt.NDArray[np.float64], share: float) -> float:
 def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
     make_folder(where)
     watch = Watch(trial, OBJECTIVES)
-    keeper = _Nowhere(where)
+    keeper = Unkept(where)
     return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)
 
 

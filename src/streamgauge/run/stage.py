@@ -109,9 +109,7 @@ def staged(
 def start(stage: Stage, monitor: Monitor | None) -> None:
     """One start moment for all."""
     clock = Clock()
-    # drivers that share a core get ready one after the other
-    lead = _LEAD * max(1, 2 * len(stage.drivers) - 1)
-    monotonic, wall = clock.monotonic_ns() + lead, clock.wall_ns() + lead
+    monotonic, wall = clock.monotonic_ns() + _LEAD, clock.wall_ns() + _LEAD
     # both clocks name the same moment, a whole millisecond of the wall clock
     stage.start_ns, stage.wall_ns = monotonic - wall % MILLI, wall - wall % MILLI
     for line in (*stage.lines, *([stage.output] if stage.output else [])):

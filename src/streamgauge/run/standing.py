@@ -18,8 +18,8 @@ from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
 from streamgauge.run.place import bind, place, usable_cores
 from streamgauge.run.stage import pinned
-from streamgauge.run.warm import Reach, Thrown, Warmth, reach_trial, warm_trial
-from streamgauge.run.watching import Silence, Watcher
+from streamgauge.run.warm import Reach, Warmth, reach_trial, warm_trial
+from streamgauge.run.watching import Silence, Unkept, Watcher
 from streamgauge.store.durable import make_folder
 from streamgauge.workloads.base import Workload
 
@@ -115,7 +115,7 @@ class Systems:
             system.engine,
             system.workload,
             watch,
-            Thrown(folder),
+            Unkept(folder),
             listener=Silence(),
             runtime=self._runtime,
             standing=system.standing,

@@ -6,7 +6,6 @@ few seconds until the system falls behind: what it gets done then is where a sea
 
 import math
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -69,16 +68,6 @@ class Reach:
         if span > 0:
             self.rate = max(self.rate, float(seconds["acknowledged"][recent[1:]].sum()) / span)
         return float(seconds["queue"][-1]) >= _BEHIND * self.rate > 0
-
-
-@dataclass(frozen=True, slots=True)
-class Thrown:
-    """A keeper for seconds that nobody needs; the journals are in the folder."""
-
-    path: Path
-
-    def append(self, seconds: Seconds) -> None:
-        """Nothing."""
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:

@@ -1,5 +1,6 @@
 """Those who look on while a trial runs: the early rule, the store, and whoever tells the user."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -23,6 +24,16 @@ class Keeper(Protocol):
     def path(self) -> Path: ...
 
     def append(self, seconds: Seconds) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Unkept:
+    """A keeper for seconds that nobody needs; the journals are in its folder."""
+
+    path: Path
+
+    def append(self, seconds: Seconds) -> None:
+        """Nothing."""
 
 
 class Listener(Protocol):

@@ -78,13 +78,9 @@ class Session:
         return {"query": number}
 
     def _start(self, order: QueryOrder) -> StreamingQuery:
-        for key, value in order.settings.items():
-            self.spark.conf.set(key, value)
-        source, sink = queue_source(order.ends), collector_sink(order.ends)
-        for each in (source, sink):
-            self.spark.dataSource.register(each)
-        events = self.spark.readStream.format(source.name()).load()
-        outputs = self._outputs(order, events)
+        source, sink = self._prepare(order), collector_sink(order.ends)
+        self.spark.dataSource.register(sink)
+        outputs = self._outputs(order, self.spark.readStream.format(source).load())
         order.checkpoint.mkdir(parents=True, exist_ok=True)
         self.checkpoint = order.checkpoint
         self.pipeline = order.pipeline
@@ -99,13 +95,17 @@ class Session:
             .start()
         )
 
-    def batch(self, order: QueryOrder) -> Json:
-        """The same pipeline over all that is in the queue, in batch and to nowhere; the seconds that it took."""
+    def _prepare(self, order: QueryOrder) -> str:
+        """Set what a query takes when it starts, and register its source; the source's name."""
         for key, value in order.settings.items():
             self.spark.conf.set(key, value)
         source = queue_source(order.ends)
         self.spark.dataSource.register(source)
-        outputs = self._outputs(order, self.spark.read.format(source.name()).load())
+        return source.name()
+
+    def batch(self, order: QueryOrder) -> Json:
+        """The same pipeline over all that is in the queue, in batch and to nowhere; the seconds that it took."""
+        outputs = self._outputs(order, self.spark.read.format(self._prepare(order)).load())
         begun = time.monotonic()
         outputs.write.format("noop").mode("overwrite").save()
         return {"seconds": time.monotonic() - begun}
