@@ -112,4 +112,4 @@ def test_nothing_is_lost_or_doubled_when_spark_is_killed_and_restarted_from_its_
     account, counts = survive(spark_trial(LOAD, 20), tmp_path, kill_at=int(5 * LOAD))
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), account
     assert account.observed >= 100 * 20, account
-    assert counts["commits"] > 5, counts
+    assert counts["commits"] >= 2, "before the kill and after it"

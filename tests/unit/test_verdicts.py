@@ -81,6 +81,15 @@ def test_a_system_that_breaks_down_at_a_load_has_failed_there_and_shows_its_log(
     assert verdict.reasons[1:] == tuple(f"its log: line {i}" for i in range(4, 9))
 
 
+def test_an_error_in_the_users_code_is_theirs_however_busy_the_machine_was() -> None:
+    why = "your function failed at my_job.py:28: ValueError: no price like 6832"
+    crashed = recording(ending="crashed", detail=why, log_tail=("raise ValueError",), disturbances=("a hog ran",))
+    assert judge(crashed).kind is VerdictKind.INVALID
+    verdict = judge(replace(crashed, outcome=replace(crashed.outcome, users_fault=True)))
+    assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+    assert verdict.reasons == (why, "trace: raise ValueError")
+
+
 @pytest.mark.parametrize(
     ("account", "said"),
     [

@@ -21,7 +21,13 @@ LEAST_NOISE = 0.6 * ASSUMED_ERROR
 
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """What the trial says. The driver's own faults come first: they never count against the engine."""
+    """What the trial says. The driver's own faults come first: they never count against the engine.
+
+    Only an error in the user's code comes before them: it would be the same on the quietest machine.
+    """
+    if recording.outcome.users_fault:
+        trace = (f"trace: {line}" for line in recording.outcome.log_tail)
+        return Verdict(VerdictKind.FAILED, (recording.outcome.detail, *trace), stops_run=True)
     faults = driver_faults(recording, measured)
     if faults:
         return Verdict(VerdictKind.INVALID, tuple(faults))
@@ -32,10 +38,10 @@ def decide(recording: Recording, measured: Measurement, objectives: Sequence[Obj
         return stop
     estimate = boundary(objectives, measured)
     broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(measured)
-    ending = recording.outcome
-    if ending.ending == "queue-full":
-        why = f"the queue reached its bound ({ending.detail}) at {format_rate(measured.load)}; lower the load"
-        return Verdict(VerdictKind.OVERLOADED, (why, *broken), checks, estimate)
+    if recording.outcome.ending == "queue-full":
+        bound = recording.outcome.detail
+        why = f"the queue reached its bound ({bound}) at {format_rate(measured.load)}; lower the load"
+        broken = (why, *broken)
     if broken:
         return Verdict(VerdictKind.OVERLOADED, broken, checks, estimate)
     unclear = tuple(c.sentence for c in checks if c.state == "unclear")
@@ -96,9 +102,6 @@ def _sut_faults(
     at = f"at {format_rate(measured.load)}"
     if outcome.ending in ("crashed", "stalled", "dropped"):
         what = {"crashed": "crashed", "stalled": "stalled", "dropped": "dropped its connection to the queue"}
-        if outcome.users_fault:  # the same at every load
-            trace = tuple(f"trace: {line}" for line in outcome.log_tail)
-            return Verdict(VerdictKind.FAILED, (outcome.detail, *trace), tuple(checks), stops_run=True)
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-5:])
         detail = f": {outcome.detail}" if outcome.detail else ""
         why = f"the system under test {what[outcome.ending]} {at}{detail}"
