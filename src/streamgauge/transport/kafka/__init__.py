@@ -1,0 +1,1 @@
+"""Kafka: the second way from generator to system under test, and for its output."""
