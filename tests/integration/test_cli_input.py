@@ -99,3 +99,16 @@ def test_clean_lists_before_it_deletes(tmp_path: Path) -> None:
     assert len(streamgauge("list", "--out", runs, "--json").document["runs"]) == 1
     assert streamgauge("clean", "@last", "--out", runs, "--yes").code == 0
     assert streamgauge("list", "--out", runs, "--json").document["runs"] == []
+
+
+def test_clean_removes_what_a_killed_system_under_test_left(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    assert streamgauge("run", write(tmp_path), "--out", runs).code == 0
+    (run,) = runs.glob("*/run.json")
+    left = run.with_name("sessions") / "001" / "tmp"
+    left.mkdir(parents=True)
+    (left / "block").write_bytes(bytes(1000))
+    listed = streamgauge("clean", "--out", runs)
+    assert "what a system under test left" in listed.out
+    assert streamgauge("clean", "--out", runs, "--yes").err.startswith("Deleted 1 folder, ")
+    assert not left.exists()

@@ -80,7 +80,7 @@ def test_what_the_crash_left_can_be_looked_into_and_cleaned(tmp_path: Path) -> N
         whole = child.seconds(growing.trial.number)
         assert np.array_equal(growing.seconds["published"], whole.between(0, len(growing.seconds))["published"])
     before = len(run.trials())
-    assert run.discard_partials() > 0
+    assert run.discard_leftovers() > 0
     assert (run.partials(), len(run.trials())) == ([], before)
 
 

@@ -13,6 +13,7 @@ import store_samples as sample
 from streamgauge.model.finding import Told
 from streamgauge.model.units import SECOND
 from streamgauge.store import Run, RunLocked, Store, StoreError, look_into
+from streamgauge.store.sessions import TEMPORARY, newest_session
 
 
 def test_a_run_is_named_after_its_time_and_its_experiment(tmp_path: Path) -> None:
@@ -135,9 +136,23 @@ def test_what_a_crash_left_is_moved_aside_and_kept(tmp_path: Path) -> None:
     assert [(path / "sut.log").read_text() for path in run.partials()] == ["crash 0", "crash 1", "crash 2"]
     assert [len(look_into(path).seconds) for path in run.partials()] == [1, 2, 3]
     assert [t.trial.number for t in run.trials()] == [1]
-    assert run.discard_partials() > 0
+    assert run.discard_leftovers() > 0
     assert run.partials() == []
     assert len(run.trials()) == 1
+
+
+def test_what_a_killed_system_left_is_swept_and_its_log_kept(tmp_path: Path) -> None:
+    run = sample.new_run(tmp_path)
+    assert (run.scraps(), newest_session(run.sessions)) == ([], 0)
+    for number in ("001", "012"):
+        (run.sessions / number / TEMPORARY / "spark").mkdir(parents=True)
+        (run.sessions / number / TEMPORARY / "spark" / "block").write_bytes(bytes(100))
+        (run.sessions / number / "spark.log").write_text("killed")
+    assert newest_session(run.sessions) == 12, "the next one does not write into a folder of the killed run"
+    assert [path.parent.name for path in run.scraps()] == ["001", "012"]
+    assert run.discard_leftovers() == 200
+    assert run.scraps() == []
+    assert [path.name for path in sorted(run.sessions.glob("*/*"))] == ["spark.log"] * 2
 
 
 def test_a_trial_that_died_in_its_last_step_can_be_looked_into(tmp_path: Path) -> None:

@@ -65,18 +65,17 @@ def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
         run = store.find(summary.id)
         try:
             with run.lock():
-                partials = run.partials()
+                found += [_leftover(run, path, "trial that did not finish") for path in run.partials()]
+                found += [_leftover(run, path, "what a system under test left") for path in run.scraps()]
         except RunLocked as busy:
             talk.say(f"{busy}; left alone")
-            continue
-        found += [{"run": run, "path": p, "bytes": _size(p), "what": "trial that did not finish"} for p in partials]
     return found
 
 
-def _size(folder: Path) -> int:
+def _leftover(run: "Run", folder: Path, what: str) -> dict[str, Any]:
     from streamgauge.store.durable import size_below
 
-    return size_below(folder)
+    return {"run": run, "path": folder, "bytes": size_below(folder), "what": what}
 
 
 def _delete(store: "Store", run: "Run", whole: bool) -> None:
@@ -84,7 +83,7 @@ def _delete(store: "Store", run: "Run", whole: bool) -> None:
         store.remove(run)
         return
     with run.lock():
-        run.discard_partials()
+        run.discard_leftovers()
 
 
 def _summary(count: int, size: str, deleted: bool) -> str:

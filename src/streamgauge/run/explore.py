@@ -57,7 +57,7 @@ def _systems(experiment: Experiment, run: Run, limits: Limits, listener: Listene
         return
     from streamgauge.run.standing import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
 
-    with Systems(run.path / "sessions", limits.runtime, listener.said) as systems:
+    with Systems(run.sessions, limits.runtime, listener.said) as systems:
         yield systems
 
 

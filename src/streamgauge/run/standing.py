@@ -21,6 +21,7 @@ from streamgauge.run.stage import pinned
 from streamgauge.run.warm import Reach, Warmth, reach_trial, warm_trial
 from streamgauge.run.watching import Silence, Unkept, Watcher
 from streamgauge.store.durable import make_folder
+from streamgauge.store.sessions import newest_session, sweep_sessions
 from streamgauge.workloads.base import Workload
 
 Say = Callable[[str], None]
@@ -41,7 +42,8 @@ class Systems:
         self._folder, self._runtime, self._say = folder, runtime, say
         self._launcher: Launcher | None = None
         self._systems: dict[str, _System] = {}
-        self._count = 0
+        sweep_sessions(folder)  # what a run that was killed could not remove
+        self._count = newest_session(folder)
 
     def of(self, engine: Engine, trial: Trial, workload: Workload) -> Standing | None:
         """A warm system for this trial; None for engines that start one for every trial anyway."""
@@ -129,7 +131,7 @@ class Systems:
             gone.standing.stop()
 
     def close(self) -> None:
-        """End all systems and remove the runtime folder."""
+        """End all systems, remove the runtime folder and what is temporary in theirs."""
         try:
             for name in list(self._systems):
                 self._drop(name)
@@ -137,6 +139,7 @@ class Systems:
             if self._launcher is not None:
                 self._launcher.close()
                 self._launcher = None
+            sweep_sessions(self._folder)
 
     def __enter__(self) -> "Systems":
         return self

@@ -17,6 +17,7 @@ from streamgauge.model.trial import Recording, Trial
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import FileMark, mark, replace_file, size_below
 from streamgauge.store.errors import RunLocked, StoreError, told
+from streamgauge.store.sessions import SESSIONS, sweep_sessions, temporaries
 from streamgauge.store.trials import (
     GrowingTrial,
     PartialTrial,
@@ -123,9 +124,18 @@ class Run:
         now = [path for path in self.partials() if path.name.endswith(".partial")]
         return look_into(now[-1]) if now else None
 
-    def discard_partials(self) -> int:
-        """Remove what crashes have left, logs and all. Bytes freed. Call it with the lock held."""
-        freed = 0
+    @property
+    def sessions(self) -> Path:
+        """Where the systems that stay up for several trials have their folders."""
+        return self.path / SESSIONS
+
+    def scraps(self) -> list[Path]:
+        """Temporary folders of systems that stayed up: of those that run now, or left by a crash."""
+        return temporaries(self.sessions)
+
+    def discard_leftovers(self) -> int:
+        """Remove what crashes have left, logs of trials and all. Bytes freed. Call it with the lock held."""
+        freed = sweep_sessions(self.sessions)
         for path in self.partials():
             freed += size_below(path)
             with told("remove", path):
