@@ -145,15 +145,6 @@ def test_the_places_of_faults_follow_the_seed() -> None:
     assert len({tuple(lost(seed)) for seed in range(10)}) == 10
 
 
-def test_the_true_capacity_is_that_of_the_longest_busy_stretch() -> None:
-    busy = np.array([0, 1, 0, 0, 1, 1, 1, 0])
-    released = np.array([0, 1, 5, 9, 10, 11, 12, 30]) * SECOND
-    events = np.array([9, 9, 9, 9, 100, 100, 100, 9])
-    log = Truth({"saturated": busy, "released_ns": released, "events": events}, {})
-    assert log.capacity() == pytest.approx(100.0)
-    assert Truth({"saturated": busy * 0, "released_ns": released, "events": events}, {}).capacity() is None
-
-
 def test_true_latencies_are_put_on_the_drivers_clock() -> None:
     outputs = {
         "firing": np.array([0, 0, 1]),
