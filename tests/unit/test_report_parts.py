@@ -12,6 +12,7 @@ from streamgauge.model.finding import End
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Outcome
+from streamgauge.model.units import SECOND
 from streamgauge.report import published
 from streamgauge.report.charts import MOST_POINTS, MOST_TRIALS, all_charts, chart_data, wanted_trials
 from streamgauge.report.checked import outputs_checked
@@ -198,6 +199,20 @@ class TestWhereTheSecondsWent:
         assert spent.totals == (None, 5.0, 30.0, None, None)
         assert spent.rest == pytest.approx(10.0)
         assert spent.rest_is.startswith("starting, tail and checking")
+
+    def test_the_pause_before_a_resume_is_nobodys(self) -> None:
+        first, day = EXPLAINED["wall_ns"], 86_400 * SECOND
+        begun = [first - 10 * SECOND, first + day - 7 * SECOND]
+        starts = [(first, begun[0]), (first + 40 * SECOND, begun[0]), (first + day, begun[1])]
+        trials = tuple(
+            judged(n, 1e5, VerdictKind.SUSTAINED, facts={"wall_ns": wall, "sitting_ns": sitting})
+            for n, (wall, sitting) in enumerate(starts, 1)
+        )
+        spent = where_time_went(replace(STORY, trials=trials))
+        # 10 s, two trials of 35 s that begin 40 s apart; then 7 s and another trial
+        assert spent.rest == pytest.approx(10.0 + 5.0 + 7.0)
+        assert spent.sentence.startswith("127 s in 2 sittings, ")
+        assert spent.sentence.endswith("without the pauses between them; 71% of them were judged.")
 
     def test_virtual_seconds_are_called_imagined(self) -> None:
         virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts={"virtual": True})

@@ -9,7 +9,7 @@ from streamgauge.report.story import Judged, Story
 
 Pair = tuple[str, str]
 
-_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns"}
+_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns"}
 _TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300

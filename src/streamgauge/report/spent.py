@@ -32,7 +32,10 @@ class Spent:
     warming: float | None
     """Seconds in which systems that serve many trials were started and warmed up; None where there were none."""
     rest: float | None
-    """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial."""
+    """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial.
+
+    The pauses of a run that was resumed are not among them.
+    """
     rest_is: str
     sentence: str
 
@@ -41,13 +44,14 @@ def where_time_went(story: Story) -> Spent:
     """What can be known of it from the folder alone."""
     times = tuple(_trial_time(t) for t in story.trials)
     totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
-    wall = _wall_seconds(story)
+    sittings = _sittings(story)
+    wall = sum(sittings) if sittings else None
     known = sum(time.known for time in times)
     warming = _warming(story.trials)
     rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
     told = all(_phases(t.facts) for t in story.trials)
     rest_is = _BETWEEN if told else f"starting, tail and checking of the trials, or {_BETWEEN}"
-    return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, wall))
+    return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, sittings))
 
 
 def _total(parts: Sequence[float | None]) -> float | None:
@@ -87,28 +91,43 @@ def _trial_time(judged: Judged) -> TrialTime:
     return TrialTime(judged.number, (phases.get("starting"), warm, good, tail, phases.get("checking")))
 
 
-def _wall_seconds(story: Story) -> float | None:
-    """From the moment the run was made to the end of its last trial, as far as its recordings tell."""
+def _sittings(story: Story) -> list[float]:
+    """Seconds of wall time of each sitting, from the run or a resume of it to the end of its last kept trial.
+
+    The pauses between them belong to nobody. An older version wrote no sittings down: all is one.
+    """
     if story.created is None:
-        return None
-    ends = [end for t in story.trials if (end := _end(t)) is not None]
-    return max(ends) - story.created.timestamp() if ends else None
+        return []
+    spans = dict[float, float]()
+    for judged in story.trials:
+        end = _end(judged)
+        if end is not None:
+            begun = _moment(judged, "sitting_ns")
+            begun = story.created.timestamp() if begun is None else begun
+            spans[begun] = max(end - begun, spans.get(begun, 0.0))
+    return list(spans.values())
 
 
 def _end(judged: Judged) -> float | None:
-    wall = judged.facts.get("wall_ns")
-    if not isinstance(wall, int) or isinstance(wall, bool):
-        return None
-    after = _trial_time(judged)
-    return wall / SECOND + after.known - (after.parts[0] or 0.0)
+    wall, after = _moment(judged, "wall_ns"), _trial_time(judged)
+    return None if wall is None else wall + after.known - (after.parts[0] or 0.0)
 
 
-def _sentence(trials: Sequence[Judged], known: float, wall: float | None) -> str:
+def _moment(judged: Judged, name: str) -> float | None:
+    """A moment of the wall clock, in seconds since 1970, where it was written down."""
+    found = judged.facts.get(name)
+    return found / SECOND if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _sentence(trials: Sequence[Judged], known: float, sittings: Sequence[float]) -> str:
     if not trials:
         return "No trial was finished."
-    judged = sum(t.measurement.judged_seconds for t in trials)
+    judged, wall = sum(t.measurement.judged_seconds for t in trials), sum(sittings)
     if all(t.virtual for t in trials):
         return f"{known:.0f} s in virtual time: imagined, not waited for. {judged} s of them were judged."
     if not wall or wall < known:
         return f"{known:.0f} s were recorded, {judged} s of them were judged."
-    return f"{wall:.0f} s from the beginning to the end of the last trial; {judged / wall:.0%} of them were judged."
+    span = "from the beginning to the end of the last trial"
+    if len(sittings) > 1:
+        span = f"in {len(sittings)} sittings, each to the end of its last trial, without the pauses between them"
+    return f"{wall:.0f} s {span}; {judged / wall:.0%} of them were judged."

@@ -19,7 +19,7 @@ from streamgauge.model.profile import LoadProfile, constant, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.answer import Explored, answer, spent
-from streamgauge.run.clock import Limits
+from streamgauge.run.clock import Clock, Limits
 from streamgauge.run.execute import execute
 from streamgauge.run.watching import Listener, Silence
 from streamgauge.search import build
@@ -39,7 +39,8 @@ def explore(
     """Ask and answer until every engine has its findings, and keep them."""
     listener, ended = listener or Silence(), ""
     with _systems(experiment, run, limits, listener) as systems:
-        exploration = _Exploration(experiment, run, limits, listener, systems, run.trial_count(), spent(run))
+        begun = Clock().wall_ns()
+        exploration = _Exploration(experiment, run, limits, listener, systems, run.trial_count(), spent(run), begun)
         for choice in experiment.engines:
             ended = exploration.search(choice)
             if ended:
@@ -72,6 +73,8 @@ class _Exploration:
     systems: "Systems | None"
     trials: int
     spent: int
+    begun: int
+    """When this sitting began: the run, or a resume of it. Nanoseconds since 1970."""
 
     def search(self, choice: EngineChoice) -> str:
         """Everything one engine is asked. Returns why the whole run has to end here, or nothing."""
@@ -122,6 +125,8 @@ class _Exploration:
             work=work,
             systems=self.systems,
         )
+        if "wall_ns" in recording.facts:  # in real time: pauses between sittings are told from time spent
+            recording = replace(recording, facts={**recording.facts, "sitting_ns": self.begun})
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)
         partial.finish(recording, measurement, verdict)
