@@ -59,11 +59,12 @@ def streamgauge(*arguments: str | Path) -> Said:
 
 
 def start(
-    *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, group: int | None = None
 ) -> subprocess.Popen[str]:
-    """Start a command in a process of its own."""
+    """Start a command in a process of its own; with ``group`` 0 also as the head of a group, as a shell does."""
     words = [sys.executable, "-m", "streamgauge", *map(str, arguments)]
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env, cwd=cwd)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=env, cwd=cwd, process_group=group)
 
 
 def write(folder: Path, text: str = EXPERIMENT, name: str = "experiment.yaml") -> Path:

@@ -1,0 +1,92 @@
+"""Ctrl-C, SIGTERM and kill -9 in the middle of a Spark trial leave no process and no stray file of ours."""
+
+import os
+import secrets
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_session import start, streamgauge
+from real_run import calibrated
+from real_trial import COLLECTOR, DRIVER
+from spark_trial import PATIENCE as SPARKS_PATIENCE
+from spark_trial import PLACEMENT
+from survivors import MARK, PATIENCE, await_or_kill, marked, under_load, within
+
+from streamgauge.run.monitor import available
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores"),
+]
+
+SMALL = ["--set", "load.between=[20k/s, 100k/s]", "--set", "engine.warm_limit=0s"]
+"""The quickstart at a low load, and at once: it matters how it ends, not what it measures."""
+SPARK, JVM, WORKERS = "streamgauge.engines.spark.work", "org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"
+SHARED = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108
+OURS = ("streamgauge", "spark", "blockmgr", "lib", "snappy", "pyspark", "artifacts")
+"""How names begin that we, Spark or its libraries give to files outside the run."""
+
+
+def strays() -> set[Path]:
+    """Files that are ours, or could be, where all programs put theirs."""
+    return {path for folder in SHARED for path in folder.iterdir() if path.name.startswith(OURS)}
+
+
+def ctrl_c(process: subprocess.Popen[str]) -> None:
+    """What a terminal does: SIGINT to the whole group."""
+    os.killpg(process.pid, signal.SIGINT)
+
+
+@pytest.mark.parametrize("moment", ["starting", "measuring"])
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [(ctrl_c, 130), (subprocess.Popen.terminate, 130), (subprocess.Popen.kill, -signal.SIGKILL)],
+    ids=["ctrl-c", "terminate", "kill"],
+)
+def test_nothing_of_spark_outlives_the_command(
+    end: Callable[[subprocess.Popen[str]], None],
+    code: int,
+    moment: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    runs, where, temporary, mark = tmp_path / "runs", tmp_path / "cwd", tmp_path / "tmp", secrets.token_hex(8)
+    for folder in (where, temporary):
+        folder.mkdir()
+    before = strays()
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        places = {"XDG_RUNTIME_DIR": short, "TMPDIR": str(temporary), "HOME": str(where), MARK: mark}
+        words = ("run", "quickstart", *SMALL, "--out", calibrated(runs))
+        process = start(*words, env={**os.environ, **places}, cwd=where, group=0)
+        wanted = (JVM,) if moment == "starting" else (SPARK, JVM, WORKERS, DRIVER, COLLECTOR, "guard.py")
+
+        def there() -> bool:
+            living = " ".join(marked(mark).values())
+            return all(role in living for role in wanted) and (moment == "starting" or under_load(runs))
+
+        await_or_kill(process, SPARKS_PATIENCE, there)
+        end(process)
+        ended = time.monotonic()
+        assert within(PATIENCE, lambda: not marked(mark)), marked(mark)
+        with capsys.disabled():
+            print(f"\n{end.__name__} while {moment}: nothing is alive after {time.monotonic() - ended:.1f} s")
+        _, err = process.communicate()
+        assert process.returncode == code, err
+        assert "Traceback" not in err
+        assert within(1, lambda: not list(Path(short).glob("*/*"))), list(Path(short).rglob("*"))
+    assert list(where.iterdir()) == list(temporary.iterdir()) == []
+    assert strays() == before
+
+    (session,) = runs.glob("*/sessions/*")
+    if code == 130:
+        assert not (session / "tmp").exists(), "what Spark does not need to leave behind"
+    assert streamgauge("clean", "--yes", "--out", runs).code == 0
+    assert not (session / "tmp").exists()
+    assert not list(runs.rglob("*.sock"))
+    assert not list(runs.glob("*/trials/*"))
+    assert (session / "spark.log").exists(), "the log tells why it ended"
