@@ -45,7 +45,7 @@ lock: ## Write constraints.txt anew, from the newest versions that pyproject.tom
 	@$(FIND_PYTHON); $(CHECK_VENV); \
 	trap 'rm -rf .venv-lock' EXIT; \
 	$$python -m venv --clear .venv-lock && \
-	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark]' && \
+	.venv-lock/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev,spark,kafka]' && \
 	{ head -n 1 constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable | grep '=='; } > .venv-lock/pins && \
 	mv .venv-lock/pins constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) versions"
 
@@ -60,7 +60,7 @@ $(READY): pyproject.toml constraints.txt
 	if $(BIN)/python -c '' 2>/dev/null; then echo "Bringing $(VENV) up to date ..." >&2; \
 	else echo "Setting up $(VENV) with $$($$python --version) ..." >&2; $$python -m venv --clear $(VENV) || exit 1; fi; \
 	$(INSTALL) -c constraints.txt hatchling pyspark && \
-	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev,spark]' && \
+	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev,spark,kafka]' && \
 	touch $@
 
 # Spark needs a Java. Where the system's package manager may be used without asking, a missing one is installed.

@@ -7,20 +7,19 @@ import pytest
 
 from streamgauge.cli.java import settle_java
 from streamgauge.engines.java import (
-    MANAGERS,
     USUAL,
     Java,
-    Manager,
     find_java,
     from_answer,
     from_release,
     java_problem,
     javas,
     major,
-    manager,
     missing,
 )
-from streamgauge.run.install_java import install_java, rights
+from streamgauge.engines.maven import find_maven, maven_missing
+from streamgauge.engines.packages import MANAGERS, Manager, manager
+from streamgauge.run.install import install, rights
 
 APT = MANAGERS[0]
 
@@ -175,7 +174,7 @@ class System:
 def test_a_java_is_installed_without_a_question() -> None:
     system, said = System(["openjdk-21-jre-headless"]), list[str]()
     plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
-    java = install_java(said.append, plain, system.do, system.find)
+    java = install("java", system.find, said.append, plain, system.do)
     assert java is not None
     assert java.major == 21
     quiet = "env DEBIAN_FRONTEND=noninteractive apt-get"
@@ -190,8 +189,29 @@ def test_a_java_is_installed_without_a_question() -> None:
 def test_where_no_package_has_a_java_the_manager_is_quoted() -> None:
     system, said = System([]), list[str]()
     plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
-    assert install_java(said.append, plain, system.do, system.find) is None
+    assert install("java", system.find, said.append, plain, system.do) is None
+    assert said[-1].startswith("apt-get could not install Java:")
     assert "E: Unable to locate package default-jre-headless" in said[-1]
+
+
+def test_maven_is_installed_as_java_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system, said = System(["maven"]), list[str]()
+    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    assert find_maven() is None
+    assert install("maven", lambda: system.installed or None, said.append, plain, system.do) is True
+    assert said == ["Installing maven with apt-get ..."]
+    (tmp_path / "mvn").write_text("#!/bin/sh\n")
+    (tmp_path / "mvn").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_maven() == tmp_path / "mvn"
+
+
+@pytest.mark.parametrize("known", MANAGERS, ids=lambda known: known.program)
+def test_the_line_to_type_for_maven_is_that_of_the_system(known: Manager) -> None:
+    line = f"{known.program} {' '.join(known.install)} maven"
+    assert maven_missing(known, root=True) == f"Maven is needed to fetch jars, and none was found; type: {line}"
+    assert maven_missing(known, root=False).endswith(f"type: {'sudo ' if known.as_root else ''}{line}")
+    assert maven_missing(None, root=True).endswith("install it so that mvn is on the path")
 
 
 def test_nobody_is_asked_for_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

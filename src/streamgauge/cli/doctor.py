@@ -40,7 +40,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     from streamgauge.report.encode import document
 
     places: list[Callable[[], Examined]] = [lambda: _writable(out), lambda: _disk(out)]
-    checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _spark, _engines)]
+    checks = [look() for look in (_python, _packages, _cores, *places, _clock, _java, _spark, _kafka, _engines)]
     for check in checks:
         sign, style = _SIGNS[check.state]
         talk.show(Text.assemble((sign, style), f"  {check.name}: {check.found}"))
@@ -116,8 +116,9 @@ def _clock() -> Examined:
 
 def _java() -> Examined:
     from streamgauge.cli.java import java_home
-    from streamgauge.engines.java import LEAST, find_java, javas, manager, missing
-    from streamgauge.run.install_java import ask_java, is_root
+    from streamgauge.engines.java import LEAST, find_java, javas, missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import ask_java, is_root
 
     found = find_java(java_home(), ask_java)
     if found is not None:
@@ -135,6 +136,29 @@ def _spark() -> Examined:
     if version is None:
         return Examined("spark", "note", "PySpark is missing; engine spark and show --recompute need it", INSTALL)
     return Examined("spark", "good", f"PySpark {version}")
+
+
+def _kafka() -> Examined:
+    from streamgauge.cli.cache import cache_folder
+    from streamgauge.cli.kafka import INSTALL, client_version, missing_jars
+    from streamgauge.engines.maven import find_maven, maven_missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import is_root
+    from streamgauge.transport.kafka.jars import pinned
+
+    client, jars = client_version(), pinned("kafka")
+    if client is None:
+        return Examined("kafka", "note", "confluent-kafka is missing; the transport kafka needs it", INSTALL)
+    wanted = missing_jars()
+    if not wanted:
+        return Examined("kafka", "good", f"confluent-kafka {client}, {jars.title} in {jars.folder(cache_folder())}")
+    found = f"confluent-kafka {client}; not fetched yet: {', '.join(each.title for each in wanted)}"
+    fix = (
+        "streamgauge setup kafka"
+        if find_maven()
+        else f"{maven_missing(manager(), is_root())}; then streamgauge setup kafka"
+    )
+    return Examined("kafka", "note", found, fix)
 
 
 def _engines() -> Examined:

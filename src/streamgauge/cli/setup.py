@@ -1,41 +1,72 @@
 """``streamgauge setup``: what a part needs from the system, installed where that is possible without asking."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
 
+if TYPE_CHECKING:
+    from streamgauge.engines.java import Java
+
 
 class Part(StrEnum):
     """What can be set up."""
 
     SPARK = "spark"
+    KAFKA = "kafka"
 
 
 def command(
-    part: Annotated[Part, typer.Argument(metavar="PART", help="What to set up: spark.")], json: Json = False
+    part: Annotated[Part, typer.Argument(metavar="PART", help="What to set up: spark or kafka.")], json: Json = False
 ) -> None:
-    """Find or install what a part needs: a Java for Spark."""
+    """Find or install what a part needs: a Java for Spark; a Java, Maven and jars for Kafka."""
     talk = Talk(json)
 
     from rich.text import Text
 
-    from streamgauge.cli.java import settle_java
-    from streamgauge.cli.spark import pyspark_or_trouble
-    from streamgauge.cli.trouble import Trouble
-    from streamgauge.engines.java import javas, manager, missing
     from streamgauge.report.encode import document
-    from streamgauge.run.install_java import ask_java, install_java, is_root
+
+    sentence, found = _spark(talk) if part is Part.SPARK else _kafka(talk)
+    talk.show(Text(f"{part.value}: {sentence}"))
+    talk.end(document(0, part=part.value, **found))
+
+
+def _spark(talk: Talk) -> tuple[str, dict[str, Any]]:
+    from streamgauge.cli.spark import pyspark_or_trouble
 
     pyspark = pyspark_or_trouble()
+    java, told = _java(talk)
+    return f"PySpark {pyspark}, Java {java.version} in {java.home}", {"pyspark": pyspark, "java": told}
+
+
+def _kafka(talk: Talk) -> tuple[str, dict[str, Any]]:
+    from streamgauge.cli.cache import cache_folder
+    from streamgauge.cli.kafka import client_or_trouble, fetch_missing
+    from streamgauge.transport.kafka.jars import NAMES, pinned
+
+    client = client_or_trouble()
+    java, told = _java(talk)
+    fetched = fetch_missing(talk.say)
+    sets = [pinned(name) for name in NAMES]
+    jars = [{"name": s.name, "version": s.version, "folder": str(s.folder(cache_folder()))} for s in sets]
+    sentence = f"confluent-kafka {client}, Java {java.version} in {java.home}, {sets[0].title} in {jars[0]['folder']}"
+    return sentence, {"client": client, "java": told, "jars": jars, "fetched": fetched}
+
+
+def _java(talk: Talk) -> "tuple[Java, dict[str, Any]]":
+    """The Java, found or installed, and what is said of it in the document."""
+    from streamgauge.cli.java import settle_java
+    from streamgauge.cli.trouble import Trouble
+    from streamgauge.engines.java import find_java, javas, missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import ask_java, install, is_root
+
     java = settle_java(ask_java)
-    installed = java is None and install_java(talk.say) is not None
+    installed = java is None and install("java", find_java, talk.say) is not None
     java = java or settle_java(ask_java)
     if java is None:
         raise Trouble(f"{missing([*javas(ask=ask_java)], manager(), is_root())}.")
-    talk.show(Text(f"{part.value}: PySpark {pyspark}, Java {java.version} in {java.home}"))
-    found = {"version": java.version, "home": str(java.home), "installed": installed}
-    talk.end(document(0, part=part.value, pyspark=pyspark, java=found))
+    return java, {"version": java.version, "home": str(java.home), "installed": installed}

@@ -26,8 +26,9 @@ def pyspark_or_trouble() -> str:
 
 def ready_for_spark() -> None:
     """Make sure that a Spark of ours can be started from this process, or say what is missing."""
-    from streamgauge.engines.java import javas, manager, missing
-    from streamgauge.run.install_java import ask_java, is_root
+    from streamgauge.engines.java import javas, missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import ask_java, is_root
 
     pyspark_or_trouble()
     own_spark()

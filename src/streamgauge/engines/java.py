@@ -1,7 +1,7 @@
 """Java for engines on the JVM: where one lies that is new enough, and the line to type where there is none.
 
 Nothing is started here. A Java says its version in the file ``release`` of its home; one without that file has to
-be asked, and whoever may start processes does that (``run/install_java.py``).
+be asked, and whoever may start processes does that (``run/install.py``).
 """
 
 import os
@@ -10,6 +10,8 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from streamgauge.engines.packages import Manager, manager
 
 LEAST = 17
 """What Spark 4 and Kafka 4 need."""
@@ -98,51 +100,13 @@ def find_java(java_home: str = "", ask: Ask = _nobody, usual: Sequence[str] = US
     return next((java for java in javas(java_home, ask, usual) if java.major >= LEAST), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Manager:
-    """A package manager: its program, what it wants first, and packages with a Java, the better ones first."""
-
-    program: str
-    install: tuple[str, ...]
-    packages: tuple[str, ...]
-    refresh: tuple[str, ...] = ()
-    as_root: bool = True
-
-    def line(self, root: bool = True) -> str:
-        """The line that a person types for it."""
-        words = " ".join((self.program, *self.install, self.packages[0]))
-        return f"sudo {words}" if self.as_root and not root else words
-
-
-MANAGERS = (
-    Manager(
-        "apt-get",
-        ("install", "-y", "--no-install-recommends"),
-        ("openjdk-17-jre-headless", "openjdk-21-jre-headless", "default-jre-headless"),
-        ("update",),
-    ),
-    Manager("dnf", ("install", "-y"), ("java-17-openjdk-headless", "java-21-openjdk-headless")),
-    Manager("microdnf", ("install", "-y"), ("java-17-openjdk-headless", "java-21-openjdk-headless")),
-    Manager("yum", ("install", "-y"), ("java-17-openjdk-headless", "java-17-amazon-corretto-headless")),
-    Manager("zypper", ("--non-interactive", "install"), ("java-17-openjdk-headless", "java-21-openjdk-headless")),
-    Manager("apk", ("add", "--no-cache"), ("openjdk17-jre-headless", "openjdk21-jre-headless")),
-    Manager("pacman", ("-Sy", "--noconfirm"), ("jre17-openjdk-headless", "jre21-openjdk-headless")),
-    Manager("brew", ("install",), ("openjdk@17", "openjdk@21"), as_root=False),
-)
-
-
-def manager(which: Callable[[str], str | None] = shutil.which) -> Manager | None:
-    """The package manager of this system; None if we know none of it."""
-    return next((known for known in MANAGERS if which(known.program)), None)
-
-
 def missing(found: Sequence[Java], known: Manager | None, root: bool) -> str:
     """A sentence for somebody who has no Java that is new enough, with the line to type."""
     old = ", ".join(f"{java.version} in {java.home}" for java in found)
     there = f"only Java {old} was found" if old else "none was found"
     if known is None:
         return f"Java {LEAST} or newer is needed, and {there}; install one and set JAVA_HOME to where it lies"
-    return f"Java {LEAST} or newer is needed, and {there}; type: {known.line(root)}"
+    return f"Java {LEAST} or newer is needed, and {there}; type: {known.line('java', root)}"
 
 
 def java_problem() -> str:

@@ -182,6 +182,12 @@ def secret_pipe(secret: str) -> int:
     return reader
 
 
+def clear(folder: str) -> None:
+    """Remove a folder that nobody needs any more."""
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def lower(order: Order, control: int) -> None:
     """The guard right above the child."""
     os.setsid()
@@ -195,6 +201,7 @@ def lower(order: Order, control: int) -> None:
     say(started=pid)
     guard.watch()
     guard.end(float(order["grace"]))
+    clear(order["scratch"])
     say(exited=guard.code)
 
 
@@ -216,8 +223,9 @@ def upper(order: Order) -> None:
     guard = Guard(0, pid, below)
     orphaned = guard.watch()
     guard.end(float(order["grace"]))
-    if orphaned and order["runtime"]:
-        shutil.rmtree(str(order["runtime"]), ignore_errors=True)
+    clear(order["scratch"])  # again: the guard below may have been killed
+    if orphaned:
+        clear(order["runtime"])
 
 
 def read_order() -> Order:

@@ -45,6 +45,7 @@ class Process:
             "secret": child.secret,
             "folder": str(child.folder) if child.folder else "",
             "runtime": str(runtime_folder) if runtime_folder else "",
+            "scratch": str(child.scratch) if child.scratch else "",
         }
         self._popen = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_GUARD)],

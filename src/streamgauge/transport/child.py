@@ -78,6 +78,8 @@ class Child:
     secret: str = field(default="", repr=False)
     folder: Path | None = None
     """Where it runs; None: where the controller runs."""
+    scratch: Path | None = None
+    """A folder that lives as long as it does: removed at its end, also after kill -9 of the controller."""
 
 
 class Running(Protocol):

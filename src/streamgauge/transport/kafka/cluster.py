@@ -29,6 +29,7 @@ class Security:
     certificate: Path | None = None
     """Ours, where the cluster asks its clients for one, with its ``key``."""
     key: Path | None = None
+    """Its file holds the certificate as well where a client on the JVM is to use it."""
     key_password: SecretStr | None = None
     check_host: bool = True
     """Whether the name in a broker's certificate must be the one that it is reached by."""
@@ -69,7 +70,7 @@ class Security:
         return held
 
     def java_settings(self) -> dict[str, str]:
-        """The same for clients on the JVM, such as Spark's connector. The client's PEM file holds key and chain."""
+        """The same for clients on the JVM, such as Spark's connector."""
         held = {"security.protocol": self.protocol}
         if self.tls:
             held |= _present(
@@ -119,5 +120,4 @@ def _quoted(text: str) -> str:
 
 
 def _present(held: dict[str, Path | SecretStr | None]) -> dict[str, str]:
-    texts = {key: v.get_secret_value() if isinstance(v, SecretStr) else str(v) for key, v in held.items() if v}
-    return texts
+    return {key: v.get_secret_value() if isinstance(v, SecretStr) else str(v) for key, v in held.items() if v}

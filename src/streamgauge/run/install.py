@@ -1,18 +1,21 @@
-"""Asking a Java for its version, and installing one through the system's own package manager, without a question."""
+"""Asking a Java for its version, and installing tools through the system's own package manager, without a question."""
 
 import os
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from streamgauge.engines.java import Java, Manager, find_java, manager
+from streamgauge.engines.packages import Manager, Tool, manager
 
 _ANSWER_SECONDS = 20.0
 _INSTALL_SECONDS = 900.0
 _QUIET = ("env", "DEBIAN_FRONTEND=noninteractive")
 """Debian's packages ask questions unless they are told that nobody is there."""
 _TAIL = 5
+
+Found = TypeVar("Found")
 
 Do = Callable[[Sequence[str]], tuple[int, str]]
 """Runs a program to its end: its exit code, and what it printed."""
@@ -54,13 +57,14 @@ def rights(known: Manager, do: Do = _do, root: bool | None = None) -> tuple[str,
     return None
 
 
-def install_java(
+def install(
+    tool: Tool,
+    find: Callable[[], Found | None],
     say: Callable[[str], object],
     known: Manager | None = None,
     do: Do = _do,
-    find: Callable[[], Java | None] = find_java,
-) -> Java | None:
-    """Install a Java if that is possible without asking anybody; the Java, or None with what was said."""
+) -> Found | None:
+    """Install a tool if that is possible without asking anybody: what is found then, or None with what was said."""
     known = known or manager()
     before = rights(known, do) if known else None
     if known is None or before is None:
@@ -68,10 +72,10 @@ def install_java(
     if known.refresh:
         do([*before, *_QUIET, known.program, *known.refresh])  # without it a fresh system knows no packages
     said = ""
-    for package in known.packages:
+    for package in known.packages[tool]:
         say(f"Installing {package} with {known.program} ...")
         code, said = do([*before, *_QUIET, known.program, *known.install, package])
-        if code == 0 and (java := find()) is not None:
-            return java
-    say("\n".join([f"{known.program} could not install a Java:", *said.splitlines()[-_TAIL:]]))
+        if code == 0 and (found := find()) is not None:
+            return found
+    say("\n".join([f"{known.program} could not install {tool.capitalize()}:", *said.splitlines()[-_TAIL:]]))
     return None

@@ -1,0 +1,87 @@
+"""Whether Kafka can be started here; what it needs is fetched, or a sentence says what is missing."""
+
+import os
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streamgauge.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from streamgauge.transport.kafka.jars import Jars
+
+INSTALL = "pip install 'streamgauge[kafka]'"
+_STEPS = 4
+
+
+def client_version() -> str | None:
+    """The version of confluent-kafka; None if there is none."""
+    try:
+        return metadata.version("confluent-kafka")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def client_or_trouble() -> str:
+    """The version of confluent-kafka, or the line to type."""
+    version = client_version()
+    if version is None:
+        raise Trouble(f"confluent-kafka is missing; type: {INSTALL}")
+    return version
+
+
+def settle_maven(say: Callable[[str], object]) -> Path:
+    """The Maven of this machine, installed if that is possible without asking; or the line to type."""
+    from streamgauge.engines.maven import find_maven, maven_missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import install, is_root
+
+    maven = find_maven() or install("maven", find_maven, say)
+    if maven is None:
+        raise Trouble(f"{maven_missing(manager(), is_root())}.")
+    return maven
+
+
+def missing_jars() -> "list[Jars]":
+    """The sets of jars that are not in the cache as they were pinned."""
+    from streamgauge.cli.cache import cache_folder
+    from streamgauge.store.cache import faults
+    from streamgauge.transport.kafka.jars import NAMES, pinned
+
+    sets = [pinned(name) for name in NAMES]
+    return [jars for jars in sets if faults(jars.folder(cache_folder()), jars.checksums)]
+
+
+def fetch_missing(say: Callable[[str], object]) -> bool:
+    """Fetch the jars that are missing, with Maven. Whether any were."""
+    from streamgauge.cli.cache import cache_folder
+    from streamgauge.run.fetch_jars import FetchError, fetch_jars
+    from streamgauge.run.launch import Launcher
+
+    wanted = missing_jars()
+    if not wanted:
+        return False
+    settle_maven(say)
+    preferred = os.environ.get("XDG_RUNTIME_DIR", "")
+    with Launcher(Path(preferred) if preferred else None) as launcher:
+        for jars in wanted:
+            try:
+                fetch_jars(jars, cache_folder(), launcher, _teller(jars, say))
+            except FetchError as error:
+                raise Trouble(str(error)) from error
+    return True
+
+
+def _teller(jars: "Jars", say: Callable[[str], object]) -> Callable[[int, int], None]:
+    """Says how far it is: at the beginning, at every quarter, and at the end."""
+    told = -1
+
+    def tell(have: int, of: int) -> None:
+        nonlocal told
+        step = have * _STEPS // of
+        if step > told:
+            told = step
+            say(f"Fetching {jars.title}: {have} of {of} jars ...")
+
+    return tell

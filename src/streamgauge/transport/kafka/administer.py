@@ -1,0 +1,213 @@
+"""Making and removing the topics of a run, and asking a cluster what it holds. No other topic is ever touched."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of
+
+_SECONDS = 20.0
+"""How long the cluster may take for one answer."""
+_SHOWN = 3
+_NOT_YET = {
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.FENCED_LEADER_EPOCH,
+}
+"""What a broker says that has not heard of a new topic yet."""
+
+Until = Callable[[Callable[[], bool]], bool]
+"""Waits until the function says yes, at most as long as its maker thinks right; whether it did."""
+
+
+class Promise(Protocol):
+    """What an AdminClient returns: the answer, once it is there."""
+
+    def result(self, timeout: float | None = None) -> object: ...
+
+
+class ClusterError(RuntimeError):
+    """The cluster does not do what it is asked; the sentence says where it is and why."""
+
+
+class WrongLeaders(ClusterError):
+    """Partitions are not led by the one broker that should lead them all."""
+
+
+class Leftovers(ClusterError):
+    """A topic that was just made holds records."""
+
+
+class Administration:
+    """A cluster, asked and told. It is handed the way to wait, since it has no clock."""
+
+    def __init__(self, cluster: Cluster, until: Until) -> None:
+        self.cluster = cluster
+        self._until = until
+        self._said = ""
+        settings: dict[str, Any] = {"log_level": 0, "socket.timeout.ms": int(_SECONDS * 1000), "error_cb": self._hear}
+        self._client = AdminClient({**cluster.client_settings(), **settings})
+
+    def _hear(self, error: KafkaError) -> None:
+        """What goes wrong with connections is told here; an answer that never comes says nothing."""
+        self._said = error.str()
+
+    def brokers(self) -> tuple[int, ...]:
+        """The ids of the brokers that are there."""
+        try:
+            return tuple(sorted(self._client.list_topics(timeout=_SECONDS).brokers))
+        except KafkaException as error:
+            raise self._trouble("cannot be reached", error) from error
+
+    def runs(self) -> dict[str, tuple[str, ...]]:
+        """Every topic of ours, by the run that it belongs to."""
+        try:
+            return by_run(self._client.list_topics(timeout=_SECONDS).topics)
+        except KafkaException as error:
+            raise self._trouble("cannot be reached", error) from error
+
+    def create(self, topics: Sequence[Topic], leader: int | None = None) -> int:
+        """Make topics whose partitions are all led by one broker, the first one unless another is named.
+
+        Returns when every partition is led so, has all its copies, and is empty. The broker that leads.
+        """
+        brokers = self.brokers()
+        chosen = min(brokers) if leader is None else leader
+        for topic in topics:
+            _ours(topic.name)
+        try:
+            new = [
+                NewTopic(
+                    topic.name,
+                    num_partitions=topic.partitions,
+                    replica_assignment=assignment(topic.partitions, topic.replication, brokers, chosen),
+                    config=topic.effective,
+                )
+                for topic in topics
+            ]
+        except ValueError as error:
+            raise ClusterError(f"the cluster at {self.cluster.bootstrap} cannot hold these topics: {error}") from error
+        self._await(self._client.create_topics(new, operation_timeout=_SECONDS), "cannot make the topic")
+        self.check_leaders(topics, chosen)
+        self.check_empty([topic.name for topic in topics])
+        return chosen
+
+    def reset(self, topics: Sequence[Topic], leader: int | None = None) -> int:
+        """Make topics anew: those of the same names go first, with all that they hold."""
+        self.delete([topic.name for topic in topics])
+        return self.create(topics, leader)
+
+    def delete(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Remove topics of ours, and wait until they are gone. Those that were there."""
+        for name in names:
+            _ours(name)
+        there = self._described(names)
+        if there:
+            self._await(self._client.delete_topics([*there], operation_timeout=_SECONDS), "cannot remove the topic")
+            if not self._until(lambda: not self._described(names)):
+                raise ClusterError(f"the topics {_some([*there])} were removed but are still there")
+        return tuple(there)
+
+    def check_leaders(self, topics: Sequence[Topic], leader: int) -> None:
+        """Raise unless this broker leads every partition and all copies are in step, after a while at most."""
+        found: list[str] = []
+
+        def settled() -> bool:
+            found[:] = self._misled(topics, leader)
+            return not found
+
+        if not self._until(settled):
+            raise WrongLeaders(f"broker {leader} should lead every partition, with all copies in step; {_some(found)}")
+
+    def _misled(self, topics: Sequence[Topic], leader: int) -> list[str]:
+        there = self._described([topic.name for topic in topics])
+        found = [f"{topic.name} is not there" for topic in topics if topic.name not in there]
+        for topic in topics:
+            partitions = there.get(topic.name, [])
+            if topic.name in there and len(partitions) != topic.partitions:
+                found.append(f"{topic.name} has {len(partitions)} partitions, not {topic.partitions}")
+            for partition in partitions:
+                led = partition.leader.id if partition.leader else "nobody"
+                if led != leader:
+                    found.append(f"partition {partition.id} of {topic.name} is led by {led}")
+                elif len(partition.isr) != topic.replication:
+                    copies = f"{len(partition.isr)} of {topic.replication} copies"
+                    found.append(f"partition {partition.id} of {topic.name} has {copies} in step")
+        return found
+
+    def check_empty(self, names: Sequence[str]) -> None:
+        """Raise if any of these topics holds a record, or ever held one."""
+        held = {name: sum(ends) for name, ends in self.ends(names).items() if any(ends)}
+        if held:
+            raise Leftovers(_some([f"{name} was just made and has {count} records" for name, count in held.items()]))
+
+    def ends(self, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """The end offset of every partition: how many records were ever appended to it."""
+        partitions = {name: len(held) for name, held in self._described(names).items()}
+        absent = [name for name in names if name not in partitions]
+        if absent:
+            raise ClusterError(f"the cluster at {self.cluster.bootstrap} has no topic {_some(absent)}")
+        told: dict[tuple[str, int], int] = {}
+
+        def answered() -> bool:
+            told.update(self._offsets(partitions) or {})
+            return bool(told) or not partitions
+
+        if not self._until(answered):
+            raise ClusterError(f"the cluster at {self.cluster.bootstrap} does not say how much {_some(names)} holds")
+        return {name: tuple(told[name, n] for n in range(count)) for name, count in partitions.items()}
+
+    def _offsets(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int] | None:
+        """The ends by topic and partition; None while a leader does not know yet that it leads: that takes a moment."""
+        latest = OffsetSpec.latest()
+        asked = {TopicPartition(name, n): latest for name, count in partitions.items() for n in range(count)}
+        found = {}
+        for partition, promise in self._client.list_offsets(asked, request_timeout=_SECONDS).items():
+            try:
+                found[partition.topic, partition.partition] = promise.result(2 * _SECONDS).offset
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_YET:
+                    raise self._trouble(f"does not say how much {partition.topic} holds", error) from error
+                return None
+        return found
+
+    def _described(self, names: Sequence[str]) -> dict[str, Any]:
+        """The partitions of those topics that are there. Asking never makes a topic, whatever the cluster allows."""
+        if not names:
+            return {}
+        found: dict[str, Any] = {}
+        for name, promise in self._client.describe_topics(TopicCollection([*names]), request_timeout=_SECONDS).items():
+            try:
+                found[name] = promise.result(_SECONDS).partitions
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise self._trouble(f"does not describe the topic {name}", error) from error
+        return found
+
+    def _await(self, promises: Mapping[str, Promise], failing: str) -> None:
+        for name, promise in promises.items():
+            try:
+                promise.result(2 * _SECONDS)
+            except KafkaException as error:
+                raise self._trouble(f"{failing} {name}", error) from error
+
+    def _trouble(self, what: str, error: KafkaException) -> ClusterError:
+        """A sentence with what the cluster said, and what was heard of the connections to it."""
+        self._client.poll(0)
+        heard = f" ({self._said})" if self._said else ""
+        return ClusterError(f"the cluster at {self.cluster.bootstrap} {what}: {error.args[0].str()}{heard}")
+
+
+def _ours(name: str) -> None:
+    if run_of(name) is None:
+        raise ValueError(f"{name} carries no run's id, so it is not ours to touch")
+
+
+def _some(things: Sequence[str]) -> str:
+    more = f" and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
+    return f"{'; '.join(things[:_SHOWN])}{more}"

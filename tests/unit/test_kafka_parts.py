@@ -1,0 +1,217 @@
+"""Kafka without a broker: settings, names, assignments, pins, secrets."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from streamgauge.transport.kafka.broker import (
+    Keys,
+    Node,
+    Ports,
+    Runtime,
+    broker,
+    format_words,
+    formatter,
+    keytool_lines,
+    properties,
+    settings,
+)
+from streamgauge.transport.kafka.cluster import Cluster, Security
+from streamgauge.transport.kafka.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
+from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of, topic_name
+
+RUN = "20261116-062300-quickstart-kafka-3f9a"
+CANARY = SecretStr("canary-in-a-coal-mine")
+NODE = Node(1, Ports(1001, 1002, 1003), 1003, Path("/data/kafka-broker-1"))
+KEYS = Keys(Path("/run/broker.p12"), SecretStr("keystore-canary"), Path("/run/authority.pem"), "ann", CANARY)
+SCRAM = Security(tls=True, authority=Path("/ca.pem"), mechanism="SCRAM-SHA-512", user="ann", password=CANARY)
+
+
+def test_every_jar_is_pinned_by_coordinates_and_checksum() -> None:
+    assert [(name, len(pinned(name).jars)) for name in NAMES] == [("kafka", 92), ("spark-kafka", 4)]
+    for name in NAMES:
+        for jar in pinned(name).jars:
+            assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256), jar
+            assert all(re.fullmatch(r"[A-Za-z0-9._-]+", part) for part in (jar.group, jar.artifact, jar.version)), jar
+    assert len({jar.sha256 for name in NAMES for jar in pinned(name).jars}) == 96, "a checksum was copied"
+
+
+def test_the_broker_has_its_tools_and_a_log() -> None:
+    names = pinned("kafka").checksums
+    assert {"kafka_2.13-4.3.0.jar", "kafka-tools-4.3.0.jar", "slf4j-simple-1.7.36.jar"} <= {*names}
+    assert pinned("kafka").folder(Path("/cache")) == Path("/cache/kafka/4.3.0")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_maven_is_asked_for_every_jar_and_for_no_address(name: Wanted) -> None:
+    jars = pinned(name)
+    text = pom(jars, Path("/cache/<odd> & new"))
+    assert text.count("<artifactItem>") == len(jars.jars)
+    assert "<outputDirectory>/cache/&lt;odd&gt; &amp; new</outputDirectory>" in text
+    assert re.findall(r"https?://[^\"<]*", text) == ["http://maven.apache.org/POM/4.0.0"], "the schema's name alone"
+    assert maven_line(Path("pom.xml")) == ("mvn", "--batch-mode", "--file", "pom.xml", "dependency:copy")
+
+
+def test_progress_is_read_from_what_maven_says() -> None:
+    jars, line = pinned("spark-kafka"), "[INFO] Configured Artifact: a:b:1:jar\n"
+    assert [fetched(jars, line * n) for n in (0, 1, 2, 4, 9)] == [0, 0, 1, 3, 4]
+
+
+def test_a_topic_carries_the_run_the_trial_and_the_stream() -> None:
+    name = topic_name(RUN, 7, "purchases")
+    assert name == f"streamgauge.{RUN}.007.purchases"
+    assert run_of(name) == RUN
+
+
+@pytest.mark.parametrize(
+    "name", ["orders", "streamgauge", f"streamgauge.{RUN}", "streamgauge.a.b.c", f"x.streamgauge.{RUN}.001.in", ""]
+)
+def test_a_topic_of_somebody_else_is_never_taken_for_ours(name: str) -> None:
+    assert run_of(name) is None
+
+
+def test_topics_are_listed_by_run_and_a_run_is_not_its_prefix() -> None:
+    names = [topic_name("a-1", 1, "in"), topic_name("a", 1, "out"), topic_name("a", 1, "in"), "orders"]
+    assert by_run(names) == {
+        "a": ("streamgauge.a.001.in", "streamgauge.a.001.out"),
+        "a-1": ("streamgauge.a-1.001.in",),
+    }
+
+
+@pytest.mark.parametrize(("run", "stream"), [("a.b", "in"), ("a", "in.put"), ("", "in"), ("a", "in put"), ("ü", "in")])
+def test_a_name_that_could_be_misread_is_refused(run: str, stream: str) -> None:
+    with pytest.raises(ValueError, match="letters, digits and dashes"):
+        topic_name(run, 1, stream)
+    with pytest.raises(ValueError, match="too long"):
+        topic_name("x" * 250, 1, "in")
+
+
+def test_a_topic_is_stamped_by_the_broker_unless_it_is_said_otherwise() -> None:
+    assert Topic("t", 1).effective["message.timestamp.type"] == "LogAppendTime"
+    assert Topic("t", 1, settings={"segment.bytes": "1"}).effective["segment.bytes"] == "1"
+
+
+def test_one_broker_leads_every_partition_and_the_copies_go_round() -> None:
+    assert assignment(3, 1, [1], 1) == [[1], [1], [1]]
+    assert assignment(4, 2, [3, 1, 2], 2) == [[2, 1], [2, 3], [2, 1], [2, 3]]
+    assert assignment(2, 3, [1, 2, 3], 1) == [[1, 2, 3], [1, 3, 2]]
+    assert assignment(9, 5, [1, 2, 3, 4, 5], 5)[8] == [5, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(("replication", "leader"), [(3, 1), (0, 1), (1, 3)])
+def test_an_assignment_that_cannot_be_is_refused(replication: int, leader: int) -> None:
+    with pytest.raises(ValueError, match="there are 1, 2"):
+        assignment(1, replication, [2, 1], leader)
+
+
+def test_the_first_broker_is_the_controller_and_all_keep_to_this_machine() -> None:
+    first, second = settings(replace(NODE, brokers=3)), settings(replace(NODE, number=2, brokers=3))
+    assert (first["process.roles"], second["process.roles"]) == ("broker,controller", "broker")
+    assert first["listeners"] == "CLIENT://127.0.0.1:1001,INTERNAL://127.0.0.1:1002,CONTROLLER://127.0.0.1:1003"
+    assert second["listeners"] == second["advertised.listeners"] == "CLIENT://127.0.0.1:1001,INTERNAL://127.0.0.1:1002"
+    assert first["controller.quorum.bootstrap.servers"] == second["controller.quorum.bootstrap.servers"]
+    assert first["log.dirs"] == "/data/kafka-broker-1/data"
+    assert first["log.message.timestamp.type"] == "LogAppendTime"
+
+
+@pytest.mark.parametrize(("brokers", "copies"), [(1, "1"), (2, "2"), (3, "3"), (5, "3")])
+def test_the_topics_of_kafka_itself_have_as_many_copies_as_there_can_be(brokers: int, copies: str) -> None:
+    held = settings(replace(NODE, brokers=brokers))
+    factors = {value for key, value in held.items() if key.endswith("replication.factor")}
+    assert factors == {copies}
+
+
+def test_settings_are_written_as_java_reads_them() -> None:
+    assert properties({"a.b": "c", "d": "e\\f"}) == "a.b=c\nd=e\\\\f\n"
+
+
+def test_a_secured_broker_lets_nobody_in_without_tls_and_a_login() -> None:
+    held = settings(replace(NODE, keys=KEYS))
+    assert held["listener.security.protocol.map"] == "CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL"
+    assert held["listener.name.client.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
+    assert (
+        held["listener.name.internal.ssl.client.auth"] == held["listener.name.controller.ssl.client.auth"] == "required"
+    )
+    assert "CLIENT:PLAINTEXT" in settings(NODE)["listener.security.protocol.map"]
+
+
+def test_no_password_is_an_argument_of_any_program() -> None:
+    node, runtime = replace(NODE, keys=KEYS), Runtime(Path("/jvm/bin/java"), Path("/jars"))
+    lines = [broker(runtime, node, Path("/run/p")).argv, formatter(runtime, node, Path("/run/p"), Path("/run/w")).argv]
+    lines += keytool_lines(Path("/jvm/bin/keytool"), KEYS.keystore, Path("/run/password"), KEYS.authority)
+    assert all("canary" not in word for line in lines for word in line)
+    assert "password=canary-in-a-coal-mine]" in format_words(node, "id"), "the tool reads it from a file"
+    assert "password" not in format_words(NODE, "id")
+
+
+def test_a_broker_is_small_pinned_and_leaves_nothing_behind() -> None:
+    child = broker(Runtime(Path("/jvm/bin/java"), Path("/jars"), (0,), "512m"), NODE, Path("/run/p"))
+    assert {"-Xmx512m", "-XX:-UsePerfData", "-Djava.io.tmpdir=/data/kafka-broker-1"} <= {*child.argv}
+    assert not any("TieredStopAtLevel" in word for word in child.argv)
+    assert (child.cores, child.scratch) == ((0,), NODE.folder)
+
+
+def test_a_secret_is_shown_nowhere() -> None:
+    cluster = Cluster("broker:9093", SCRAM)
+    assert "canary" not in f"{cluster} {cluster!r} {SCRAM!r} {KEYS!r}"
+    assert "ann" in repr(cluster)
+
+
+def test_a_plain_cluster_needs_its_address_alone() -> None:
+    assert (
+        Cluster("a:1,b:2").client_settings() == Cluster("a:1,b:2").java_settings() == {"bootstrap.servers": "a:1,b:2"}
+    )
+    assert Cluster("a:1").plain
+    assert Cluster("a:1", Security()).plain
+    assert not Cluster("a:1", SCRAM).plain
+
+
+def test_a_client_gets_what_it_needs_to_log_in() -> None:
+    assert Cluster("b:1", SCRAM).client_settings() == {
+        "bootstrap.servers": "b:1",
+        "security.protocol": "SASL_SSL",
+        "ssl.ca.location": "/ca.pem",
+        "ssl.endpoint.identification.algorithm": "https",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.username": "ann",
+        "sasl.password": "canary-in-a-coal-mine",
+    }
+    assert Cluster("b:1", SCRAM).java_settings() == {
+        "bootstrap.servers": "b:1",
+        "security.protocol": "SASL_SSL",
+        "ssl.truststore.location": "/ca.pem",
+        "ssl.truststore.type": "PEM",
+        "ssl.endpoint.identification.algorithm": "https",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required "
+        'username="ann" password="canary-in-a-coal-mine";',
+    }
+
+
+@pytest.mark.parametrize(
+    ("security", "protocol"),
+    [
+        (Security(), "PLAINTEXT"),
+        (Security(tls=True), "SSL"),
+        (Security(mechanism="PLAIN", user="ann", password=CANARY), "SASL_PLAINTEXT"),
+        (SCRAM, "SASL_SSL"),
+    ],
+)
+def test_security_has_the_name_that_kafka_gives_it(security: Security, protocol: str) -> None:
+    assert security.protocol == protocol
+    assert security.client_settings()["security.protocol"] == security.java_settings()["security.protocol"] == protocol
+
+
+def test_a_password_with_quotes_stays_one_word() -> None:
+    odd = Security(mechanism="PLAIN", user="ann", password=SecretStr('a"b\\c'))
+    assert odd.java_settings()["sasl.jaas.config"].endswith('password="a\\"b\\\\c";')
+
+
+def test_half_a_login_is_refused() -> None:
+    with pytest.raises(ValueError, match="wants a user and a password"):
+        Security(mechanism="PLAIN", user="ann")
+    with pytest.raises(ValueError, match="come together"):
+        Security(tls=True, certificate=Path("/cert.pem"))
