@@ -11,14 +11,17 @@ from streamgauge.stats.flat import flat
     ("costs", "over"),
     [
         ([], False),
-        ([1.0, 1.0, 1.0], False),
-        ([3.0, 2.0, 1.2, 1.0], False),
-        ([3.0, 1.0, 1.0, 1.0], False),
-        ([3.0, 1.0, 0.98, 0.97, 0.96], True),
-        ([3.0, 1.0, 1.1, 1.08, 1.07], True),
-        ([1.0, 1.0, 1.0, 0.9], False),
-        ([math.inf, math.inf, math.inf, math.inf], False),
+        ([1.0, 1.0, 1.0, 1.0, 1.0], False),
+        ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], True),
+        ([3.0, 2.0, 1.2, 1.0, 1.0, 1.0], False),
+        ([9.0, 1.0, 0.99, 1.0, 0.98, 0.97, 0.99], True),
+        ([1.3, 1.2, 1.1, 1.4, 1.2, 1.1], True),
+        ([1.0, 1.0, 1.0, 0.96, 0.95, 0.96], False),
+        ([1.2, 1.1, 1.0, 1.3, 0.9, 0.8], False),
+        ([math.inf] * 6, False),
     ],
 )
-def test_a_cost_is_flat_once_four_stretches_in_a_row_fall_by_at_most_3_percent(costs: list[float], over: bool) -> None:
+def test_a_cost_is_flat_once_three_stretches_cost_together_what_the_three_before_them_did(
+    costs: list[float], over: bool
+) -> None:
     assert flat(costs) is over

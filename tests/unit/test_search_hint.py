@@ -1,5 +1,6 @@
 """Where a warm-up hints at the limit, the first trial need not go to the end of the range."""
 
+import pytest
 from search_play import HOLDS, experiment, play
 
 from streamgauge.model.experiment import Span
@@ -27,16 +28,18 @@ def searched(hint: float) -> tuple[list[float], tuple[float, float]]:
     return [told.ask.value for told in past], (finding.holds.value, finding.fails.value)
 
 
-def test_the_first_trial_is_somewhat_above_the_hint_and_not_at_the_end_of_the_range() -> None:
-    asked, (holds, fails) = searched(950_000.0)
-    assert 1_200_000 < asked[0] < 1_300_000
-    assert holds <= TRUTH < fails
+def test_a_good_hint_needs_two_full_length_trials() -> None:
+    asked, (holds, fails) = searched(970_000.0)
+    assert asked == [970_000.0, pytest.approx(1_018_000, rel=0.001)]
+    assert (holds, fails) == (asked[0], asked[1])
 
 
-def test_a_hint_that_was_too_low_is_left_behind_in_steps() -> None:
-    asked, (holds, fails) = searched(200_000.0)
-    assert asked[0] < asked[1] < asked[2] < 2_000_000
+@pytest.mark.parametrize("hint", [200_000.0, 700_000.0, 930_000.0, 1_040_000.0, 1_100_000.0, 1_800_000.0, 4_000_000.0])
+def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
+    asked, (holds, fails) = searched(hint)
+    assert len(asked) <= 10, asked
     assert holds <= TRUTH < fails
+    assert fails / holds <= 1.05
 
 
 def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_beginning() -> None:

@@ -1,7 +1,6 @@
 """When a new system is warm, and where it begins to fall behind."""
 
 import numpy as np
-import pytest
 
 from streamgauge.engines.base import Warming
 from streamgauge.model.seconds import Seconds
@@ -9,24 +8,22 @@ from streamgauge.model.units import SECOND
 from streamgauge.run.warm import Reach, Warmth
 
 
-def seconds(done: list[int], used: list[int], queue: list[int] | None = None) -> Seconds:
-    length = len(done)
-    at = (np.arange(length) + 1) * SECOND
-    columns = {
-        "acknowledged": np.array(done, np.int64),
-        "sut_cpu": np.array(used, np.int64),
-        "ack_time": np.where(np.array(done) > 0, at, -1),
-        "queue": np.array(queue or [0] * length, np.int64),
-    }
-    return Seconds(0, columns)
+def seconds(done: list[int], used: list[int]) -> Seconds:
+    return Seconds(0, {"acknowledged": np.array(done, np.int64), "sut_cpu": np.array(used, np.int64)})
 
 
-def test_a_system_is_warm_once_an_event_costs_the_same_for_four_stretches() -> None:
-    falling = [30] * 5 + [20] * 5 + [15] * 5 + [12] * 5
+def test_a_system_is_warm_once_an_event_costs_what_it_did_before() -> None:
+    falling = [30] * 5 + [20] * 5 + [15] * 5 + [12] * 20
     watch = Warmth(60 * SECOND)
-    assert not watch.look(seconds([10] * 20, falling))
-    assert watch.look(seconds([10] * 35, [*falling, *[12] * 15]))
-    assert watch.said() == {"microseconds_per_event": [3.0, 2.0, 1.5, 1.2, 1.2, 1.2, 1.2], "flat": True}
+    assert not watch.look(seconds([10] * 35, falling))
+    assert watch.look(seconds([10] * 45, [*falling, *[12] * 10]))
+    assert watch.said() == {"microseconds_per_event": [3.0, 2.0, 1.5, *[1.2] * 6], "flat": True}
+
+
+def test_a_system_may_need_some_time_whatever_it_costs() -> None:
+    watch = Warmth(60 * SECOND, least=40 * SECOND)
+    assert not watch.look(seconds([10] * 39, [12] * 39))
+    assert watch.look(seconds([10] * 40, [12] * 40))
 
 
 def test_a_warm_up_ends_at_its_limit_and_says_that_it_was_not_flat() -> None:
@@ -35,15 +32,32 @@ def test_a_warm_up_ends_at_its_limit_and_says_that_it_was_not_flat() -> None:
     assert watch.said() == {"microseconds_per_event": [], "flat": False}
 
 
-def test_a_system_has_fallen_behind_when_three_seconds_of_its_own_work_wait() -> None:
-    reach = Reach()
-    assert not reach.look(seconds([100, 200, 400], [0] * 3, [100, 200, 400]))
-    assert reach.look(seconds([100, 200, 400, 500, 500], [0] * 5, [100, 200, 400, 900, 1500]))
-    assert reach.rate == pytest.approx(400.0)
+def grown(load: list[int], lag: list[int]) -> Seconds:
+    """A second per value, each acknowledged at its end; what waits then."""
+    at = (np.arange(len(load)) + 1) * SECOND
+    columns = {"published": np.array(load), "ack_time": at, "ack_lag": np.array(lag), "queue": np.array(lag)}
+    return Seconds(0, {name: column.astype(np.int64) for name, column in columns.items()})
 
 
-def test_one_that_has_done_nothing_yet_is_not_behind() -> None:
-    assert not Reach().look(seconds([0, 0], [0, 0], [10, 9000]))
+def test_the_last_load_that_a_system_kept_up_with_is_where_its_limit_is_looked_for() -> None:
+    reach = Reach(trigger=1.0)
+    assert not reach.look(grown([100, 110, 120], [100, 110, 121]))
+    assert not reach.look(grown([100, 110, 120, 130, 140], [100, 110, 121, 200, 400]))
+    assert reach.rate == 110
+    assert reach.look(grown([100, 110, 120, 130, 140, 150], [100, 110, 121, 200, 400, 600]))
+    assert reach.rate == 110
+
+
+def test_a_pause_that_was_made_up_for_is_forgotten() -> None:
+    reach = Reach(trigger=2.0)
+    assert not reach.look(grown([100, 110, 120, 130], [200, 700, 300, 250]))
+    assert reach.rate == 120
+
+
+def test_one_that_has_not_kept_up_yet_is_waited_for() -> None:
+    reach = Reach(trigger=1.0)
+    assert not reach.look(grown([100, 110, 120], [500, 600, 700]))
+    assert reach.rate == 0
 
 
 def test_a_warm_up_may_differ_in_its_options() -> None:

@@ -137,6 +137,8 @@ class Warming:
     shared: bool = True
     options: dict[str, Any] = field(default_factory=dict)
     """Options that differ while it warms up."""
+    least: int = 0
+    """Nanoseconds at least, where its cost is known to rest for a while before it falls further."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,8 @@ class Watch:
             self._next_look = seconds.stop + math.ceil(self._full - length)
             return False
         self._next_look = math.ceil(seconds.stop + length * (_LATER_LOOKS - 1))
-        return self._trial.ask.purpose == "measure" or (settled and self._is_clear(moves))
+        clear = (settled and self._is_clear(moves)) or (self._bounds and self._out_of_bounds(seconds))
+        return self._trial.ask.purpose == "measure" or bool(clear)
 
     def _leans(self, moves: Trends) -> list[Holding]:
         return [self._lean(e) if (e := evidence(o, moves)) is not None else "unclear" for o in self._trends]

@@ -156,7 +156,7 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
     stage, system, check = show.stage, show.system, None
     try:
         if ended[0] != "driver-failed" and show.tail:
-            check = _wind_up(show, settle=ended[0] in _WHOLE)
+            check = _wind_up(show, whole=ended[0] in _WHOLE)
             gone = _gone(stage, system)
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         finish(stage)
@@ -168,12 +168,14 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
     return (*ended, account, closed)
 
 
-def _wind_up(show: _Show, settle: bool) -> OutputCheck:
+def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     """Let what is still to come arrive; the answer to all that was acknowledged."""
     stage = show.stage
-    acknowledged, published = _settle(stage, show.system, show.tail if settle else 0)
+    # what only tells where to look further has no tail: it is checked as far as it came
+    tail = show.tail if whole and not stage.trial.may_end_early else 0
+    acknowledged, published = _settle(stage, show.system, tail)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
-    if settle or stage.status()["full"]:
+    if whole or stage.status()["full"]:
         _arrive(stage, show.system, check.closed_rows(), show.tail + _SILENCE)
     return check
 
@@ -323,6 +325,5 @@ def _disturbances(folder: Path) -> tuple[str, ...]:
 
 
 def _tail(trial: Trial, engine: RealEngine) -> int:
-    """One window, the watermark and two triggers: then every judged window closes."""
-    window = int(trial.params.get("window", 0)) + int(trial.params.get("watermark", 0))
-    return window + 2 * engine.trigger(trial.options) + SECOND
+    """The watermark and two triggers: then every window closes that ends while the trial is judged."""
+    return int(trial.params.get("watermark", 0)) + 2 * engine.trigger(trial.options) + SECOND

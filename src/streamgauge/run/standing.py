@@ -56,14 +56,14 @@ class Systems:
         return found.standing
 
     def hint(self, engine: Engine, trial: Trial, workload: Workload) -> float:
-        """Events per second that a system does when it is overloaded for a moment; 0 where there is no such system."""
+        """The last of a growing load that the system kept up with; 0 where there is no such system."""
         if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
             return 0.0
         system, warming = self._systems[trial.engine], engine.warming(trial.options)
         if not warming.limit:
             return 0.0
         self._say(f"looking where {trial.engine} begins to fall behind")
-        reach, folder = Reach(), self._folder / f"{self._count:03}" / "reach"
+        reach, folder = Reach(engine.trigger(trial.options) / SECOND), self._folder / f"{self._count:03}" / "reach"
         self._unjudged(system, reach_trial(trial, warming), reach, folder)
         system.said["reach"] = round(reach.rate)
         self._say(f"about {format_rate(reach.rate)}")
@@ -102,7 +102,7 @@ class Systems:
             self._say(
                 f"warming {trial.engine} up at {format_rate(warming.load)} until an event costs the same CPU time"
             )
-            warmth = Warmth(warming.limit)
+            warmth = Warmth(warming.limit, warming.least)
             seconds = self._unjudged(system, warm_trial(trial, warming), warmth, folder / "warm-up")
             self._say(f"warm after {format_duration(seconds * SECOND)}")
             system.said |= {"seconds": seconds, "load": warming.load, **warmth.said()}

@@ -1,7 +1,7 @@
 """Warm a new system up before anything is judged, and see about where its limit is.
 
-The warm-up is a fixed load, until the CPU time that an event costs has stopped falling. Then the load doubles every
-few seconds until the system falls behind: what it gets done then is where a search begins.
+The warm-up is a fixed load, until the CPU time that an event costs has stopped falling. Then the load grows until
+the system falls behind: the last load that it kept up with is where a search begins.
 """
 
 import math
@@ -17,10 +17,13 @@ from streamgauge.model.units import SECOND
 from streamgauge.stats.flat import flat
 
 _SPAN = 5
-"""Seconds of a stretch whose cost per event is compared with that of the stretch before; also of a step."""
-_STEPS = 6
-_BEHIND = 3.0
-"""Seconds of its own work that wait when a system has fallen behind."""
+"""Seconds of a stretch whose cost per event is compared with that of the stretch before."""
+_FIRST, _DOUBLES, _LONGEST = 2.0, 8, 48
+"""A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
+_LATE = 1.15
+"""Triggers of load that wait when a system has begun to take longer than its trigger."""
+_BEHIND = 4.0
+"""The same, when it has fallen behind."""
 
 
 @dataclass(slots=True)
@@ -28,6 +31,7 @@ class Warmth:
     """Watches a warm-up: it is over when an event costs what it cost before."""
 
     limit: int
+    least: int = 0
     costs: list[float] = field(default_factory=list)
 
     def wants(self, stop: int) -> bool:
@@ -35,13 +39,14 @@ class Warmth:
         return True
 
     def look(self, seconds: Seconds) -> bool:
-        """True once four stretches in a row cost the same, or the limit is reached."""
+        """True once the last stretches cost what those before them did, or the limit is reached."""
         events, used = seconds["acknowledged"], seconds["sut_cpu"]
         self.costs = [
             float(used[i : i + _SPAN].sum()) / done if (done := float(events[i : i + _SPAN].sum())) else math.inf
             for i in range(len(events) % _SPAN, len(events), _SPAN)
         ]
-        return flat(self.costs) or seconds.stop * SECOND >= self.limit
+        lasted = seconds.stop * SECOND
+        return lasted >= self.limit or (lasted >= self.least and flat(self.costs))
 
     def said(self) -> dict[str, object]:
         """For the manifest: microseconds of CPU per event, stretch after stretch, and whether they came to rest."""
@@ -51,8 +56,13 @@ class Warmth:
 
 @dataclass(slots=True)
 class Reach:
-    """Watches a load that grows: it is over when the system has fallen behind. ``rate`` is what it then gets done."""
+    """Watches a load that grows: it is over when the system has fallen behind.
 
+    ``rate`` is the last load that it kept up with. A moment's pause at a lower load is made up for and forgotten.
+    """
+
+    trigger: float
+    """Seconds between two acknowledgements while it keeps up."""
     rate: float = 0.0
 
     def wants(self, stop: int) -> bool:
@@ -60,14 +70,15 @@ class Reach:
         return True
 
     def look(self, seconds: Seconds) -> bool:
-        """True once the queue holds some seconds of what the system gets done."""
-        at = seconds["ack_time"]
-        acked = np.flatnonzero(at >= 0)
-        recent = acked[acked >= acked[-1] - _SPAN] if len(acked) else acked
-        span = float(at[recent[-1]] - at[recent[0]]) / SECOND if len(recent) > 1 else 0.0
-        if span > 0:
-            self.rate = max(self.rate, float(seconds["acknowledged"][recent[1:]].sum()) / span)
-        return float(seconds["queue"][-1]) >= _BEHIND * self.rate > 0
+        """True once the queue holds some triggers of load, although the system did keep up before."""
+        load = seconds["published"] * self.trigger
+        lag = np.where(seconds["ack_time"] >= 0, seconds["ack_lag"], np.inf)
+        kept = np.flatnonzero(lag <= _LATE * load)
+        if not len(kept):
+            return False
+        # a batch that takes too long is seen when it is over, and the load has grown meanwhile
+        self.rate = float(seconds["published"][max(0, kept[-1] - 1)])
+        return float(seconds["queue"][-1]) >= _BEHIND * float(load[-1])
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:
@@ -77,9 +88,9 @@ def warm_trial(trial: Trial, warming: Warming) -> Trial:
 
 
 def reach_trial(trial: Trial, warming: Warming) -> Trial:
-    """The same job under a load that doubles every few seconds."""
-    levels = [(_SPAN * SECOND, warming.load * 2**step) for step in range(1, _STEPS + 1)]
-    return _unjudged(replace(trial, profile=steps(levels)), warming.load, _STEPS * _SPAN * SECOND)
+    """The same job under a load that grows."""
+    levels = [(SECOND, _FIRST * warming.load * 2 ** (second / _DOUBLES)) for second in range(_LONGEST)]
+    return _unjudged(replace(trial, profile=steps(levels)), warming.load, _LONGEST * SECOND)
 
 
 def _unjudged(trial: Trial, load: float, length: int) -> Trial:

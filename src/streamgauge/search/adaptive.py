@@ -1,7 +1,8 @@
 """Adaptive on a continuous range of the load: estimate, then prove both ends.
 
-1. One overload trial, at the hard end of the range or somewhat above what a warm-up hints at; the rate at
-   which the system drains is a first estimate. If it holds there, more is tried.
+1. One overload trial at the hard end of the range; the rate at which the system drains is a first estimate. If it
+   holds there, more is tried. Where a warm-up hints at the limit, a full-length trial there comes first, and the
+   ends follow from it in steps of the precision.
 2. A short trial just above the estimate, because a system far beyond its limit may drain at another rate.
 3. Full-length trials half a precision above and half a precision below the estimate, which grows sharper
    with every trial. What could not be decided, or contradicts the estimate, moves the ends.
@@ -15,10 +16,10 @@ from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 
-OVER = 1.3
-"""How far above a hint an overload is looked for."""
-FURTHER = 1.6
-"""How far above what holds, where the hint was too low."""
+FURTHER = (1.0, 2.0)
+"""How far above what holds, in precisions, where the hint was too low."""
+FAR = 1.6
+"""The same, in shares of what holds, where it was much too low."""
 NEAR = 1.3
 """A trial at up to this many times its own estimate says how the system behaves near its limit."""
 AWAY = (0.75, 1.0, 1.5, 2.5, 4.0)
@@ -38,11 +39,10 @@ _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 def next_step(line: Line, known: Known) -> Step | None:
     """The next trial, or the bracket; None where nothing can be estimated."""
     if not known.points:
-        hinted = min(line.hard, max(line.easy, OVER * line.hint)) if line.hint else line.hard
-        return Try(line.plain(hinted), "estimate")
+        return Try(line.plain(min(line.hard, max(line.easy, line.hint))), "confirm") if line.hint else _overload(line)
     pooled, near = pool(known)
     if line.hint and pooled is None and known.holds and not known.fails and known.holds.value < line.hard:
-        return Try(line.plain(min(line.hard, FURTHER * known.holds.value)), "estimate")
+        return _further(line, known, known.holds.value)
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()
@@ -55,6 +55,18 @@ def next_step(line: Line, known: Known) -> Step | None:
     if value is None:
         value = next(_candidates(line, known, pooled.boundary), None)
     return known.bracket(_why_wide(line, known, pooled)) if value is None else Try(value, "confirm")
+
+
+def _overload(line: Line) -> Try:
+    return Try(line.plain(line.hard), "estimate")
+
+
+def _further(line: Line, known: Known, holds: float) -> Try:
+    """Nothing failed yet and the hint was too low: up in small steps, then in large ones."""
+    held = sum(point.state is True for point in known.points) - 1
+    if held < len(FURTHER):
+        return Try(line.plain(min(line.hard, holds * (1 + FURTHER[held] * line.precision - _SLACK))), "confirm")
+    return Try(line.plain(min(line.hard, FAR * holds)), "estimate")
 
 
 def _doubtful(known: Known, pooled: Estimate) -> float | None:

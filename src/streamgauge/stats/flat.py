@@ -2,19 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from statistics import fmean
 
 MOST_CHANGE = 0.03
-LAST = 4
+SPAN = 3
 
 
 def flat(values: Sequence[float], change: float = MOST_CHANGE) -> bool:
-    """Whether each of the last four values is at most ``change`` below the one before it.
+    """Whether the mean of the last three values is at most ``change`` below the mean of the three before them.
 
-    A rise is noise and says that there is nothing more to gain, so only a fall counts. Values that are not finite,
-    where nothing was done, are never flat.
+    Means, because a single value that noise lifts says nothing. A rise says that there is nothing more to gain, so
+    only a fall counts. Values that are not finite, where nothing was done, are never flat.
     """
-    last = values[-LAST:]
-    if len(last) < LAST or not all(math.isfinite(value) for value in last):
+    last = values[-2 * SPAN :]
+    if len(last) < 2 * SPAN or not all(math.isfinite(value) for value in last):
         return False
-    return all(after >= (1 - change) * before for before, after in pairwise(last))
+    return fmean(last[SPAN:]) >= (1 - change) * fmean(last[:SPAN])

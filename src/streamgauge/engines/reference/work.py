@@ -27,6 +27,7 @@ from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import Cut, QueueReader
+from streamgauge.transport.without_pandas import without_pandas
 
 _PR_SET_TIMERSLACK = 29
 _SWITCH = 0.0005
@@ -221,6 +222,7 @@ def _read_order() -> WorkOrder:
 
 def main() -> None:
     """The process's table of contents."""
+    without_pandas()
     Work(_read_order()).run()
 
 

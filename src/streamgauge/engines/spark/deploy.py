@@ -25,6 +25,9 @@ _START = 120 * SECOND
 _RUN, _END = 180.0, 60.0
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
+_LEAST_WARM = 45 * SECOND
+"""Java's compilers are busiest between the tenth and the fortieth second: what an event costs rests there, at a rate
+that is little more than half of what comes after."""
 _QUICK = SECOND
 """Longest micro-batch of a job that keeps up, where the trigger does not say."""
 
@@ -69,7 +72,8 @@ class SparkEngine:
         """How a new session is warmed up, and whether it then serves many trials."""
         o = SparkOptions.model_construct(**options)
         # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not after minutes
-        return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", {"trigger": 0})
+        options = {"trigger": 0}
+        return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", options, least=_LEAST_WARM)
 
     def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
         """Start a session in a folder of the run; it is ready when Spark is."""

@@ -9,6 +9,10 @@ _PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 _HEAP = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MIB = 1 << 20
+_COMPILER = "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=10000 -XX:Tier4CompileThreshold=100000"
+"""Every micro-batch is planned anew, by thousands of methods that run a few times each. Java's second compiler takes
+them up one by one: a seventh of a core for minutes. What handles rows is called a million times a second, and reaches
+these thresholds at once."""
 DEFAULT_SHUFFLE_PARTITIONS = 200
 
 TUNED = {
@@ -46,13 +50,14 @@ def session_settings(options: SparkOptions, folder: Path, runtime: Path) -> dict
 
     Sockets go into the runtime folder: their paths may have a hundred characters, those of runs any number.
     """
+    tuned = options.profile == "tuned"
     java = f'-XX:ActiveProcessorCount={options.cores} -XX:-UsePerfData -Djava.io.tmpdir="{temporary(folder)}"'
     needed = {
         "spark.app.name": "streamgauge",
         "spark.driver.memory": f"{options.memory // _MIB}m",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": java,
+        "spark.driver.extraJavaOptions": f"{java} {_COMPILER}" if tuned else java,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(temporary(folder) / "spark"),
@@ -62,8 +67,7 @@ def session_settings(options: SparkOptions, folder: Path, runtime: Path) -> dict
         "spark.sql.streaming.numRecentProgressUpdates": "200",
         "spark.sql.streaming.stopTimeout": "20s",
     }
-    tuned = TUNED if options.profile == "tuned" else {}
-    return needed | tuned | query_settings(options) | options.settings
+    return needed | (TUNED if tuned else {}) | query_settings(options) | options.settings
 
 
 def query_settings(options: SparkOptions) -> dict[str, str]:
