@@ -44,7 +44,7 @@ def await_or_kill(process: subprocess.Popen[str], seconds: float, holds: Callabl
     assert reached, process.communicate()
 
 
-def under_load(runs: Path) -> bool:
-    """Whether a trial has a second behind it."""
+def seconds_of_load(runs: Path) -> int:
+    """How many seconds a trial that grows has behind it."""
     journals = runs.glob("*/trials/*.partial/driver-0-seconds.arrows")
-    return any(read_rows(journal.with_suffix("")).num_rows for journal in journals)
+    return max((read_rows(journal.with_suffix("")).num_rows for journal in journals), default=0)

@@ -10,7 +10,7 @@ import pytest
 from cli_session import start, streamgauge, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import COLLECTOR, DRIVER, ENGINE, PLACEMENT, disturbance
-from survivors import MARK, PATIENCE, await_or_kill, marked, under_load, within
+from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
 
 from streamgauge.run.monitor import available
 from streamgauge.store import Store
@@ -27,7 +27,7 @@ def test_nothing_outlives_a_run_that_is_ended_in_the_middle_of_a_trial(number: s
     with tempfile.TemporaryDirectory(prefix="sg") as short:
         places = {"XDG_RUNTIME_DIR": short, "TMPDIR": str(temporary), "HOME": str(where), MARK: mark}
         process = start("run", file, "--out", calibrated(runs), env={**os.environ, **places}, cwd=where)
-        await_or_kill(process, 60, lambda: under_load(runs))
+        await_or_kill(process, 60, lambda: seconds_of_load(runs) > 0)
         living = " ".join(marked(mark).values())
         assert all(role in living for role in (DRIVER, COLLECTOR, ENGINE, "guard.py")), living
         assert list(Path(short).glob("*/*/*.sock"))
