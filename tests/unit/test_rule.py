@@ -1,6 +1,7 @@
 """When a trend is decided: the rule of short trials, and the stricter one of full-length ones."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from judge_samples import interval
@@ -114,3 +115,11 @@ def test_a_full_length_trial_is_never_judged_by_the_rule_of_short_ones() -> None
     flat = seen(0, 1500, 60, corridor=0.0)
     assert rule.lean_short(flat) == "holds"
     assert rule.lean_of(False, 60.0)(flat) == "unclear"
+
+
+def test_a_level_that_clearly_returns_has_no_trend_however_noisy_its_increments_are() -> None:
+    noisy = seen(0, 5000)
+    assert rule.lean_full(noisy) == "unclear"
+    assert rule.lean_full(replace(noisy, reversion=rule.RETURNS)) == "holds"
+    growing = seen(1500, 5000)
+    assert rule.lean_full(replace(growing, reversion=2 * rule.RETURNS)) == "unclear", "it ended higher than it began"

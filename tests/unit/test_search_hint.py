@@ -42,6 +42,22 @@ def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
     assert fails / holds <= 1.05
 
 
+def test_a_load_that_could_not_be_decided_is_left_in_the_middle() -> None:
+    def fuzzy(ask: Ask) -> Verdict:
+        """Within 3 % of the truth nobody can tell."""
+        near = abs(ask.value / TRUTH - 1) < 0.03
+        return Verdict(VerdictKind.UNDECIDED, ("the noise forbids an answer",)) if near else judged(ask)
+
+    question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
+    search = build(question, "spark", 1_010_000.0)
+    past = play(search, fuzzy)
+    (finding,) = search.findings(past)
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert len(past) <= 5, [told.ask.value for told in past]
+    assert (finding.holds.value, finding.fails.value) == pytest.approx((962_000, 1_035_000), rel=0.01)
+
+
 def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_beginning() -> None:
     assert searched(50_000_000.0)[0][0] == 5_000_000
     assert searched(10.0)[0][0] == 50_000

@@ -5,8 +5,9 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import linregress
 
+from streamgauge.judge.rule import RETURNS
 from streamgauge.model.measurement import Interval
-from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile
+from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile, reversion
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,3 +114,21 @@ def test_a_higher_confidence_is_a_wider_interval() -> None:
     assert wide is not None
     assert wide.low < narrow.low < narrow.mean < narrow.high < wide.high
     assert narrow.high - narrow.mean == pytest.approx(quantile(narrow.freedom, 0.975) * narrow.error)
+
+
+def test_a_level_that_strays_and_returns_is_told_from_one_that_walks_or_grows() -> None:
+    rng = np.random.default_rng(11)
+    returns = {"noise": 0, "walk": 0, "overload": 0}
+    for _ in range(500):
+        noise = rng.normal(0.0, 0.1, 40)
+        levels = {"noise": 1 + noise, "walk": 1 + np.cumsum(noise), "overload": 1 + np.cumsum(0.02 + 0.5 * noise)}
+        for name, level in levels.items():
+            returns[name] += reversion(level) <= RETURNS
+    assert returns["noise"] > 400
+    assert returns["walk"] <= 15
+    assert returns["overload"] <= 10
+
+
+@pytest.mark.parametrize("level", [[1.0] * 30, [1.0, 2.0] * 5, []])
+def test_too_few_levels_or_none_that_move_say_nothing(level: list[float]) -> None:
+    assert reversion(np.array(level)) == 0.0

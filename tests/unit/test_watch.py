@@ -156,6 +156,8 @@ def test_a_queue_over_its_objective_does_not_get_better_with_time() -> None:
     queue = objective("queue", "<=", 2.0, relative=True)
     assert ends(trial(purpose="probe"), trace(0.5), queue) in range(rule.BROKEN_SECONDS, 15)
     assert ends(trial(purpose="probe"), trace(-0.5), queue) in range(60, 65)
+    short = objective("queue", "<=", 0.1, relative=True)
+    assert ends(trial(limit=200), trace(0.01, noise=0.05), LAG, short) in range(60, 65), "a confirmation: no extension"
 
 
 def test_a_latency_trend_ends_a_probe_too() -> None:

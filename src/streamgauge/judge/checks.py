@@ -56,7 +56,8 @@ def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evide
     limit = objective.threshold * scale if objective.relative else objective.threshold
     corridor = measured.lag_corridor if lag else measured.latency_corridor
     steady = rule.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
-    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, steady, runaway)
+    returns = measured.lag_reversion if lag else 0.0
+    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, steady, returns, runaway)
 
 
 def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Check:

@@ -33,6 +33,7 @@ class Trends:
     lag_start: float
     lag_end: float
     lag_spread: float
+    lag_reversion: float
     lag_seconds: float
     """From the first to the last acknowledgement."""
 
@@ -63,6 +64,7 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
         lag_start=float(lag[0]) if lag.size else 0.0,
         lag_end=float(lag[-1]) if lag.size else 0.0,
         lag_spread=_spread(time, lag),
+        lag_reversion=trend.reversion(lag / trial.load) if trial.load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
     )
 
@@ -96,6 +98,7 @@ def measure(recording: Recording) -> Measurement:
         latency_trend=moves.latency_trend,
         runaway=moves.runaway,
         lag_spread=moves.lag_spread,
+        lag_reversion=moves.lag_reversion,
         lag_seconds=moves.lag_seconds,
         capacity=_capacity(offered / length, moves),
         lag_start=moves.lag_start,

@@ -31,6 +31,8 @@ CLEAR_HOLDS = 2.8
 CLEAR_FULL = 0.975
 """One-sided confidence of a full-length trial: the 95 % interval lies clear of the threshold."""
 CLEAR_LEVEL = 1.8
+RETURNS = -3.5
+"""A level that returns so clearly has no trend; `make bench` prints how often an overloaded one seems to."""
 RESOLUTION = 0.005
 """No trial sees less than this share of the load: the rest of a warm-up or a pause more or less is as large."""
 RUNAWAY = 0.25
@@ -57,6 +59,8 @@ class Evidence:
     corridor: float
     level_error: float = math.inf
     """Standard error of the growth if the level itself is steady, see ``level_error``."""
+    reversion: float = 0.0
+    """How clearly the level returns to where it was, see ``stats.trend.reversion``."""
     runaway: bool = False
     """Lag runs away: too few samples for an interval, but no noise explains it."""
 
@@ -119,7 +123,8 @@ def lean_full(seen: Evidence) -> Holding:
     finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
     if over > 0 and over >= max(clear, finest):
         return "broken"
-    holds = over <= 0 and -over >= max(min(clear, CLEAR_LEVEL * seen.level_error), finest)
+    shown = 0.0 if seen.reversion <= RETURNS else min(clear, CLEAR_LEVEL * seen.level_error)
+    holds = over <= 0 and -over >= max(shown, finest)
     return "holds" if holds else "unclear"
 
 

@@ -76,6 +76,8 @@ class Measurement:
     driver_cpu_seconds: float = 0.0
     lag_spread: float = 0.0
     """Standard deviation of the lag around its own trend, events."""
+    lag_reversion: float = 0.0
+    """How clearly the lag returns to where it was: the t statistic of Dickey and Fuller."""
     lag_seconds: float = 0.0
     """From the first to the last acknowledgement judged."""
 

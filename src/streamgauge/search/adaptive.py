@@ -33,6 +33,8 @@ CLEAR = 0.3
 """How far, in precisions, an end must lie from the estimate to be worth a full-length trial."""
 MISLED = 2.0
 """How far, in precisions, two full-length trials beyond the estimate refute it: something else is the limit."""
+FUZZY = 0.5
+"""How far, in precisions, from a load that could not be decided the next one must be: its neighbours cannot either."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
@@ -43,6 +45,9 @@ def next_step(line: Line, known: Known) -> Step | None:
     pooled, near = pool(known)
     if line.hint and pooled is None and known.holds and not known.fails and known.holds.value < line.hard:
         return _further(line, known, known.holds.value)
+    if pooled is None and line.hint:
+        # nothing was overloaded enough to tell where the system drains: the hint is all that is known
+        pooled, near = Estimate(line.hint, line.precision * line.hint), True
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()
@@ -149,9 +154,15 @@ def _untried(line: Line, known: Known, values: list[float], *, upwards: bool) ->
         if proven:
             return
         point = known.at(value)
-        if point is None or not point.full:
+        if (point is None or not point.full) and not _fuzzy(line, known, value):
             yield value
             return
+
+
+def _fuzzy(line: Line, known: Known, value: float) -> bool:
+    """Whether a full-length trial close by could not be decided. Asked where a hint has put the first one there."""
+    reach = FUZZY * line.precision * (1 - _SLACK)
+    return line.hint > 0 and any(p.full and p.state is None and abs(p.value / value - 1) < reach for p in known.points)
 
 
 def _why_wide(line: Line, known: Known, pooled: Estimate) -> str:

@@ -17,6 +17,7 @@ from streamgauge.model.measurement import Interval
 Floats = npt.NDArray[np.float64]
 
 LEAST_INCREMENTS = 5
+LEAST_LEVELS = 12
 _MEMORY = (-0.25, 0.95)
 """Correlation that is believed: a more negative one would make intervals narrower than few samples justify."""
 
@@ -47,6 +48,25 @@ def mean_error(residuals: Floats) -> tuple[float, float, float]:
     variance = power / (1 - min(1 / independent, 0.8))
     # the memory is estimated too, which costs more than the one degree of freedom of the mean
     return math.sqrt(variance * inflation / n), memory, max(0.55 * independent - 1, 2.0)
+
+
+def reversion(level: Floats) -> float:
+    """How clearly a level returns to where it was: the t statistic of Dickey and Fuller (1979), with one lag.
+
+    A walk, and all the more one that drifts upwards, is below −3.5 about once in a hundred times; a level that strays
+    and returns is far below it. 0 with too few samples, or where nothing moves.
+    """
+    if len(level) < LEAST_LEVELS:
+        return 0.0
+    steps = np.diff(level)
+    after, columns = steps[1:], np.column_stack([np.ones(len(steps) - 1), level[1:-1], steps[:-1]])
+    found, _, rank, _ = np.linalg.lstsq(columns, after, rcond=None)
+    if rank < columns.shape[1]:
+        return 0.0
+    left = after - columns @ found
+    power = float(left @ left) / (len(after) - columns.shape[1])
+    error = math.sqrt(power * float(np.linalg.inv(columns.T @ columns)[1, 1]))
+    return float(found[1]) / error if error > 0 else 0.0
 
 
 def quantile(freedom: float, share: float) -> float:
