@@ -23,6 +23,7 @@ from streamgauge.store.journal import Journal, Parts
 from streamgauge.transport.attempts import Arrival, Attempts
 from streamgauge.transport.output_server import OutputServer
 from streamgauge.transport.queue_server import Json
+from streamgauge.transport.without_pandas import without_pandas
 
 SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])
 LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "count")])
@@ -164,6 +165,7 @@ class Collector:
 
 def main() -> None:
     """The process's table of contents."""
+    without_pandas()
     errand = read_errand()
     Collector(CollectOrder.model_validate_json(errand.order.read_bytes()), errand.tokens).run()
 

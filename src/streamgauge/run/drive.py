@@ -22,6 +22,7 @@ from streamgauge.run.prepare import Preparation, Stock
 from streamgauge.run.sources import open_source, streams_of
 from streamgauge.transport.backlog import Backlog, Lane
 from streamgauge.transport.queue_server import Json, QueueServer
+from streamgauge.transport.without_pandas import without_pandas
 
 PR_SET_TIMERSLACK = 29
 _SWITCH = 0.0005
@@ -215,6 +216,7 @@ class Driver:
 
 def main() -> None:
     """The process's table of contents."""
+    without_pandas()
     errand = read_errand()
     order = DriveOrder.model_validate_json(errand.order.read_bytes())
     Driver(order, errand.tokens).run()

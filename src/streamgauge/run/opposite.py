@@ -16,6 +16,7 @@ from streamgauge.run.orders import OppositeOrder
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import QueueReader
+from streamgauge.transport.without_pandas import without_pandas
 
 _NAP = 0.001
 _STAMP = pa.timestamp("us", "UTC")
@@ -51,6 +52,7 @@ def send(endpoint: str, token: str, rows: int, over: threading.Event) -> None:
 
 def main() -> None:
     """The process's table of contents."""
+    without_pandas()
     errand = read_errand()
     order = OppositeOrder.model_validate_json(errand.order.read_bytes())
     over = threading.Event()

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow as pa
+
 from streamgauge.engines.base import Endpoints
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
@@ -74,6 +76,7 @@ def staged(
     trial: Trial, folder: Path, placement: Placement, launcher: Launcher, tail: int, *, rewrite: Rewrite
 ) -> Iterator[tuple[Stage, Endpoints]]:
     """Drivers and collector, ready and waiting."""
+    pa.array([0])  # the controller shares the driver's core: what Arrow loads at its first use is not loaded under load
     tokens, stage = Tokens.new(), Stage(trial, folder, placement)
     partitions = trial.partitions or max(1, len(placement.sut), trial.drivers)
     count = min(trial.drivers, partitions)
