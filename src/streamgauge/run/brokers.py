@@ -16,9 +16,10 @@ from streamgauge.engines.packages import manager
 from streamgauge.run.fetch_jars import FetchError, Progress, fetch_jars
 from streamgauge.run.install import is_root
 from streamgauge.run.launch import Launcher, LaunchError, Process
+from streamgauge.run.place import bind
 from streamgauge.store.durable import make_folder, replace_file
 from streamgauge.transport.child import Child
-from streamgauge.transport.kafka.administer import Administration
+from streamgauge.transport.kafka.administer import Administration, ClusterError
 from streamgauge.transport.kafka.broker import (
     MECHANISM,
     Keys,
@@ -40,6 +41,7 @@ MOST = 5
 _TRIES = 3
 _LOOK_EVERY = 0.02
 _PATIENCE = 60.0
+_TAIL = 8
 _TAKEN = "Address already in use"
 
 
@@ -104,10 +106,15 @@ def start_brokers(
     for left in reversed(range(_TRIES)):
         try:
             return _start(runtime, folder, launcher, _nodes(folder, count, keys))
-        except LaunchError as error:
-            if _TAKEN not in str(error) or not left:  # somebody took a port that was free a moment ago
+        except LaunchError:
+            if not left or not _port_was_taken(folder):
                 raise
     raise AssertionError("the last try returns or raises")
+
+
+def _port_was_taken(folder: Path) -> bool:
+    """Whether somebody took a port that was free a moment ago. It stands somewhere in the last hundreds of lines."""
+    return any(_TAKEN in log.read_text("utf-8", "replace") for log in folder.glob("kafka-broker-*.log"))
 
 
 def _start(runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node]) -> Brokers:
@@ -117,12 +124,24 @@ def _start(runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node]
         for node in nodes:
             started.append(_start_one(runtime, folder, launcher, node, cluster_id))
         administration = Administration(cluster, until)
-        if not until(lambda: len(administration.brokers()) == len(nodes)):
-            raise LaunchError(f"of {len(nodes)} brokers only {len(administration.brokers())} came together")
+        if not until(lambda: _together(administration, cluster_id, started)):
+            raise LaunchError(f"{len(nodes)} brokers did not come together within {_PATIENCE:.0f} s")
+        bind([process.guard for process in started], runtime.cores)
     except BaseException:
         Brokers(cluster, tuple(started)).stop()
         raise
     return Brokers(cluster, tuple(started))
+
+
+def _together(administration: Administration, cluster_id: str, started: list[Process]) -> bool:
+    """Whether clients find all of them, and them: somebody else may have taken a port and answer on it."""
+    for process in started:
+        if (code := process.exit_code()) is not None:
+            raise LaunchError(_ended_early(process, code))
+    try:
+        return administration.cluster_id() == cluster_id and len(administration.brokers()) == len(started)
+    except ClusterError:
+        return False
 
 
 def _start_one(runtime: Runtime, folder: Path, launcher: Launcher, node: Node, cluster_id: str) -> Process:
@@ -140,9 +159,12 @@ def _finish(launcher: Launcher, child: Child, logs: Path) -> None:
     code = process.wait(_PATIENCE)
     process.stop()
     if code != 0:
-        lines = "\n  ".join(process.tail(8))
-        how = f"did not end within {_PATIENCE:.0f} s" if code is None else f"ended with {_ending(code)}"
-        raise LaunchError(f"{child.name} {how}; last lines of its log:\n  {lines}")
+        raise LaunchError(_ended_early(process, code))
+
+
+def _ended_early(process: Process, code: int | None) -> str:
+    how = f"did not end within {_PATIENCE:.0f} s" if code is None else f"ended with {_ending(code)}"
+    return "\n  ".join([f"{process.name} {how}; last lines of its log:", *process.tail(_TAIL)])
 
 
 def _ending(code: int) -> str:

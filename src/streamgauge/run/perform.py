@@ -35,6 +35,8 @@ from streamgauge.workloads.base import Workload
 
 _GLANCE = 0.1
 _MOST_BEHIND = 8
+_TAIL = SECOND
+"""How long the load goes on after the judged seconds, beyond the watermark: every window that ends in them closes."""
 _DRAIN = 20 * SECOND
 _SILENCE = 5 * SECOND
 """How long after the tail no output may come before those that are missing count as lost."""
@@ -61,7 +63,7 @@ def perform(
     A ``standing`` system serves it, else the engine starts one for it. What is not ``checked`` has no tail.
     """
     folder, placement = partial.path, place(trial.options)
-    tail = _tail(trial, engine) if checked else 0
+    tail = int(trial.params.get("watermark", 0)) + _TAIL if checked else 0
     blamed: Ending = "driver-failed"
     begun = Clock().monotonic_ns()
     promise = engine.promise(trial.options)
@@ -75,7 +77,8 @@ def perform(
             served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
             with served as system:
                 check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
-                return _conduct(_Show(stage, system, check, tail, begun), watch, partial, listener=listener)
+                silence = tail + 2 * engine.trigger(trial.options) + _SILENCE
+                return _conduct(_Show(stage, system, check, tail, silence, begun), watch, partial, listener=listener)
     except (LaunchError, LineError) as error:
         outcome = Outcome(blamed, f"it did not start: {error}")
         return Recording(trial, join([]), outcome, {"placement": placement.sentence})
@@ -83,12 +86,14 @@ def perform(
 
 @dataclass(frozen=True, slots=True)
 class _Show:
-    """A trial on its stage: what it is checked against, how long its tail is, and when it began to be set up."""
+    """A trial on its stage: what it is checked against, how long its tail is, for how long no output may come then,
+    and when it began to be set up."""
 
     stage: Stage
     system: Deployment
     check: OutputCheck
     tail: int
+    silence: int
     begun: int
 
 
@@ -176,7 +181,7 @@ def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     acknowledged, published = _settle(stage, show.system, tail)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if whole or stage.status()["full"]:
-        _arrive(stage, show.system, check.closed_rows(), show.tail + _SILENCE)
+        _arrive(stage, show.system, check.closed_rows(), show.silence)
     return check
 
 
@@ -322,8 +327,3 @@ def _disturbances(folder: Path) -> tuple[str, ...]:
     if late <= 2:
         return ()
     return (f"the collector was behind in {late} seconds; give the driver more cores or make fewer outputs",)
-
-
-def _tail(trial: Trial, engine: RealEngine) -> int:
-    """The watermark and two triggers: then every window closes that ends while the trial is judged."""
-    return int(trial.params.get("watermark", 0)) + 2 * engine.trigger(trial.options) + SECOND

@@ -18,12 +18,14 @@ from streamgauge.stats.flat import flat
 
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIRST, _DOUBLES, _LONGEST = 2.0, 8, 48
+_FIRST, _DOUBLES, _LONGEST = 3.0, 8, 40
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
 _LATE = 1.15
 """Triggers of load that wait when a system has begun to take longer than its trigger."""
-_BEHIND = 4.0
+_BEHIND = 3.0
 """The same, when it has fallen behind."""
+_PATIENCE = 15
+"""Seconds after which a system that never kept up is believed not to."""
 
 
 @dataclass(slots=True)
@@ -70,15 +72,17 @@ class Reach:
         return True
 
     def look(self, seconds: Seconds) -> bool:
-        """True once the queue holds some triggers of load, although the system did keep up before."""
+        """True once the queue holds some triggers of load."""
         load = seconds["published"] * self.trigger
         lag = np.where(seconds["ack_time"] >= 0, seconds["ack_lag"], np.inf)
         kept = np.flatnonzero(lag <= _LATE * load)
-        if not len(kept):
-            return False
-        # a batch that takes too long is seen when it is over, and the load has grown meanwhile
-        self.rate = float(seconds["published"][max(0, kept[-1] - 1)])
-        return float(seconds["queue"][-1]) >= _BEHIND * float(load[-1])
+        behind = float(seconds["queue"][-1]) >= _BEHIND * float(load[-1])
+        if not len(kept):  # too much from the beginning: what it gets done is all that can be said
+            self.rate = float(seconds["acknowledged"].sum()) / seconds.stop
+            return behind and seconds.stop >= _PATIENCE
+        # what was acknowledged then came in a trigger and a half before, and the load has grown meanwhile
+        self.rate = float(seconds["published"][max(0, kept[-1] - math.ceil(1.5 * self.trigger))])
+        return behind
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:
