@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JAVA   := $(VENV)/.java
+KAFKA  := $(VENV)/.kafka
 PYTEST ?= $(BIN)/pytest
 
 .DEFAULT_GOAL := help
@@ -15,7 +16,7 @@ help: ## Say what can be made
 demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds on this machine
 	@$(BIN)/streamgauge run quickstart
 
-test: $(JAVA) ## Set up everything and run the tests
+test: $(KAFKA) ## Set up everything and run the tests
 	@$(PYTEST)
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house
@@ -29,12 +30,12 @@ format: $(READY) ## Put the code into its form
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(JAVA) ## Print the numbers that the method promises: one file of benches/ after the other
+bench: $(KAFKA) ## Print the numbers that the method promises: one file of benches/ after the other
 	@for bench in $$(ls benches/*.py | grep -v '/_'); do \
 	    echo "== $$bench"; $(BIN)/python -m benches.$$(basename $$bench .py) || exit 1; \
 	done
 
-soak: $(JAVA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
+soak: $(KAFKA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
 	@$(PYTEST) tests/soak
 
@@ -66,6 +67,10 @@ $(READY): pyproject.toml constraints.txt
 # Spark needs a Java. Where the system's package manager may be used without asking, a missing one is installed.
 $(JAVA): $(READY)
 	@$(BIN)/streamgauge setup spark >&2 && touch $@
+
+# The tests start Kafka brokers. Their jars are fetched once, with Maven, into the user's cache.
+$(KAFKA): $(JAVA) src/streamgauge/transport/kafka/jars.toml
+	@$(BIN)/streamgauge setup kafka >&2 && touch $@
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 

@@ -17,7 +17,7 @@ from streamgauge.cli.cache import cache_folder
 from streamgauge.engines.java import find_java
 from streamgauge.run.brokers import Brokers, broker_runtime, start_brokers, until
 from streamgauge.run.launch import Launcher
-from streamgauge.run.place import bind, place
+from streamgauge.run.place import place
 from streamgauge.transport.kafka.administer import Administration
 from streamgauge.transport.kafka.broker import Runtime
 from streamgauge.transport.kafka.cluster import Cluster
@@ -47,10 +47,10 @@ _shared: Shared | None = None
 
 
 @contextmanager
-def launched(cores: tuple[int, ...] = CORES) -> Iterator[tuple[Launcher, Runtime]]:
+def launched() -> Iterator[tuple[Launcher, Runtime]]:
     """A launcher, and what brokers run on. Jars that are missing are fetched."""
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
-        yield launcher, broker_runtime(cache_folder(), launcher, lambda *_: None, cores)
+        yield launcher, broker_runtime(cache_folder(), launcher, lambda *_: None, CORES)
 
 
 def shared() -> Shared:
@@ -58,10 +58,8 @@ def shared() -> Shared:
     global _shared  # noqa: PLW0603 - one broker for the whole session is the point
     if _shared is None:
         folder = Path(_held.enter_context(tempfile.TemporaryDirectory(prefix="sgk")))
-        launcher, runtime = _held.enter_context(launched(cores=()))
-        brokers = _held.enter_context(start_brokers(runtime, folder, launcher))
-        bind([process.guard for process in brokers.processes], CORES)  # on all cores it starts sooner
-        _shared = Shared(brokers, folder)
+        launcher, runtime = _held.enter_context(launched())
+        _shared = Shared(_held.enter_context(start_brokers(runtime, folder, launcher)), folder)
     return _shared
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,22 @@ def test_killing_a_guard_ends_the_child_and_all_that_it_started(tmp_path: Path, 
     os.kill(process.guard if which == "upper" else parent, signal.SIGKILL)
     assert within(10, lambda: all(gone(pid) for pid in pids))
     assert within(10, lambda: not process.alive())
+
+
+@pytest.mark.parametrize("how", ["stop", "child", "upper", "lower"])
+def test_the_folder_of_a_child_goes_with_it_however_it_ends(tmp_path: Path, launcher: Launcher, how: str) -> None:
+    scratch = tmp_path / "scratch"
+    (scratch / "deep").mkdir(parents=True)
+    child = Child("hoarder", python("import time; print('ready', flush=True); time.sleep(600)"), ready=LineReady())
+    process = launcher.start(replace(child, scratch=scratch), tmp_path)
+    parent = int(Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[1])
+    assert (scratch / "deep").exists()
+    if how == "stop":
+        process.stop()
+        assert not scratch.exists(), "who stops it need not wait any longer"
+    else:
+        os.kill({"child": process.pid, "upper": process.guard, "lower": parent}[how], signal.SIGKILL)
+    assert within(10, lambda: not scratch.exists())
 
 
 def test_stopping_ends_the_whole_family_and_leaves_no_runtime_folder(tmp_path: Path, short: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
 
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of
@@ -59,15 +59,19 @@ class Administration:
 
     def brokers(self) -> tuple[int, ...]:
         """The ids of the brokers that are there."""
-        try:
-            return tuple(sorted(self._client.list_topics(timeout=_SECONDS).brokers))
-        except KafkaException as error:
-            raise self._trouble("cannot be reached", error) from error
+        return tuple(sorted(self._metadata().brokers))
+
+    def cluster_id(self) -> str | None:
+        """What the cluster calls itself."""
+        return self._metadata().cluster_id
 
     def runs(self) -> dict[str, tuple[str, ...]]:
         """Every topic of ours, by the run that it belongs to."""
+        return by_run(self._metadata().topics)
+
+    def _metadata(self) -> ClusterMetadata:
         try:
-            return by_run(self._client.list_topics(timeout=_SECONDS).topics)
+            return self._client.list_topics(timeout=_SECONDS)
         except KafkaException as error:
             raise self._trouble("cannot be reached", error) from error
 

@@ -1,0 +1,210 @@
+"""A real broker from jars: topics as a trial needs them, TLS and SCRAM, and nothing left of it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from kafka_broker import CORES, administration, fresh_topic, launched, needs_kafka, shared
+from pydantic import SecretStr
+from survivors import MARK, marked, within
+
+from streamgauge.run.brokers import Brokers, start_brokers, until
+from streamgauge.transport.kafka.administer import Administration, ClusterError, Leftovers, WrongLeaders
+from streamgauge.transport.kafka.cluster import Cluster, Security
+from streamgauge.transport.kafka.topics import Topic, run_of, topic_name
+
+pytestmark = needs_kafka
+
+
+def soon(cluster: Cluster) -> Administration:
+    """One that does not wait long for what will not come."""
+    return Administration(cluster, lambda holds: until(holds, 0.3))
+
+
+def produce(cluster: Cluster, topic: str, count: int) -> None:
+    """Put records into a topic, each with the timestamp 1."""
+    producer = Producer(cluster.client_settings())
+    for number in range(count):
+        producer.produce(topic, str(number).encode(), timestamp=1)
+    assert producer.flush(20) == 0
+
+
+def test_a_fresh_topic_is_empty_and_led_by_one_broker() -> None:
+    topic = fresh_topic(partitions=5)
+    assert administration().ends([topic]) == {topic: (0,) * 5}
+    administration().check_leaders([Topic(topic, 5)], leader=1)
+
+
+def test_every_record_is_stamped_by_the_broker() -> None:
+    topic, cluster = fresh_topic(), shared().cluster
+    produce(cluster, topic, 10)
+    assert administration().ends([topic]) == {topic: (10,)}
+    consumer = Consumer({**cluster.client_settings(), "group.id": "test"})
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    read = [message for message in consumer.consume(10, timeout=20) if not message.error()]
+    consumer.close()
+    kinds, stamps = zip(*(message.timestamp() for message in read), strict=True)
+    assert len(read) == 10
+    assert {*kinds} == {TIMESTAMP_LOG_APPEND_TIME}
+    assert min(stamps) > 1_700_000_000_000, "not the producer's own, which is 1"
+
+
+def test_a_reset_topic_has_nothing_of_the_trial_before() -> None:
+    topic, admin = fresh_topic(partitions=2), administration()
+    produce(shared().cluster, topic, 100)
+    assert admin.reset([Topic(topic, 3)]) == 1
+    assert admin.ends([topic]) == {topic: (0, 0, 0)}
+
+
+def test_leftovers_and_wrong_leaders_are_noticed() -> None:
+    topic, admin = fresh_topic(), soon(shared().cluster)
+    with pytest.raises(WrongLeaders, match=rf"broker 2 should lead every .*; partition 0 of {topic} is led by 1"):
+        admin.check_leaders([Topic(topic, 1)], leader=2)
+    with pytest.raises(WrongLeaders, match="has 1 partitions, not 2"):
+        admin.check_leaders([Topic(topic, 2)], leader=1)
+    with pytest.raises(WrongLeaders, match=r"streamgauge\.ghost\.001\.in is not there"):
+        admin.check_leaders([Topic("streamgauge.ghost.001.in", 1)], leader=1)
+    produce(shared().cluster, topic, 3)
+    with pytest.raises(Leftovers, match=f"{topic} was just made and has 3 records"):
+        admin.check_empty([topic])
+
+
+def test_topics_that_cannot_be_made_are_told_before_any_is() -> None:
+    admin, name = soon(shared().cluster), topic_name("cannot", 1, "in")
+    with pytest.raises(ClusterError, match=r"2 copies of a partition need as many brokers; there are 1"):
+        admin.create([Topic(name, 1, replication=2)])
+    with pytest.raises(ClusterError, match="no topic streamgauge"):
+        admin.ends([name])
+    topic = fresh_topic()
+    with pytest.raises(ClusterError, match=rf"cannot make the topic {topic}: .*exists"):
+        admin.create([Topic(topic, 1)])
+
+
+def test_only_topics_of_a_run_are_listed_and_removed() -> None:
+    mine, raw = fresh_topic(), AdminClient(shared().cluster.client_settings())
+    for promise in raw.create_topics([NewTopic("orders", num_partitions=1)]).values():
+        promise.result(20)
+    run = run_of(mine)
+    assert run is not None
+    assert administration().runs()[run] == (mine,)
+    assert "orders" not in [name for names in administration().runs().values() for name in names]
+    for wrong in (administration().delete, lambda names: administration().create([Topic(names[0], 1)])):
+        with pytest.raises(ValueError, match="orders carries no run's id, so it is not ours to touch"):
+            wrong(["orders"])
+    assert administration().delete([mine, topic_name("ghost", 1, "in")]) == (mine,)
+    left = raw.list_topics(timeout=20).topics
+    assert "orders" in left
+    assert mine not in left
+
+
+def test_the_broker_says_in_its_log_what_it_does() -> None:
+    log = (shared().folder / "kafka-broker-1.log").read_text()
+    assert "Kafka Server started" in log
+    assert "SLF4J: " not in log
+    assert [*shared().brokers.fallen] == []
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Brokers, Path]]:
+    folder = tmp_path_factory.mktemp("secured")
+    with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher, secured=True) as brokers:
+        yield brokers, folder
+
+
+def _security(cluster: Cluster) -> Security:
+    assert cluster.security is not None
+    return cluster.security
+
+
+def test_a_cluster_that_demands_tls_and_scram_is_used_like_any_other(secured: tuple[Brokers, Path]) -> None:
+    cluster, topic = secured[0].cluster, topic_name("secured", 1, "events")
+    admin = Administration(cluster, until)
+    assert admin.create([Topic(topic, 2)]) == 1
+    produce(cluster, topic, 50)
+    assert sum(admin.ends([topic])[topic]) == 50
+    assert admin.reset([Topic(topic, 2)]) == 1
+
+
+def test_nobody_else_is_let_in_and_the_reason_is_said(
+    secured: tuple[Brokers, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("streamgauge.transport.kafka.administer._SECONDS", 1.0)
+    cluster = secured[0].cluster
+    known = _security(cluster)
+    guess = SecretStr("guess")
+    with pytest.raises(ClusterError, match=r"cannot be reached: .*[Aa]uthentication failed") as refused:
+        soon(replace(cluster, security=replace(known, password=guess))).brokers()
+    assert "guess" not in str(refused.value)
+    with pytest.raises(ClusterError, match=r"cannot be reached: .*certificate verify failed"):
+        soon(replace(cluster, security=replace(known, authority=None))).brokers()
+    with pytest.raises(ClusterError, match="cannot be reached"):
+        soon(replace(cluster, security=None)).brokers()
+
+
+def test_no_secret_of_a_cluster_is_in_any_log_argument_or_environment(secured: tuple[Brokers, Path]) -> None:
+    brokers, folder = secured
+    password = _security(brokers.cluster).password
+    assert password is not None
+    canary = password.get_secret_value().encode()
+    texts = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert len(texts) > 5
+    (broker,) = brokers.processes
+    for pid in (broker.pid, broker.guard, os.getpid()):
+        texts |= {
+            Path(f"/proc/{pid}/{name}"): Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ")
+        }
+    assert [path for path, text in texts.items() if canary in text] == []
+    assert b"[hidden]" in texts[folder / "kafka-broker-1.log"]
+
+
+def test_a_broker_that_was_killed_is_named_and_its_data_go(secured: tuple[Brokers, Path]) -> None:
+    brokers, folder = secured
+    (broker,) = brokers.processes
+    assert (folder / "kafka-broker-1" / "data").is_dir()
+    os.kill(broker.pid, signal.SIGKILL)
+    assert within(10, lambda: brokers.fallen == ("kafka broker 1 ended with signal 9",))
+    assert within(10, lambda: not (folder / "kafka-broker-1").exists())
+    assert (folder / "kafka-broker-1.log").exists(), "what it said stays"
+
+
+CONTROLLER = """
+import json, pathlib, sys, time
+sys.path.insert(0, sys.argv[2])
+from kafka_broker import launched, start_brokers
+folder = pathlib.Path(sys.argv[1])
+with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher) as brokers:
+    print(json.dumps({"runtime": str(launcher.runtime), "bootstrap": brokers.cluster.bootstrap}), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="guards adopt orphans on Linux alone")
+def test_a_killed_controller_takes_the_broker_its_data_and_its_ports_with_it(tmp_path: Path) -> None:
+    before = {*Path(tempfile.gettempdir()).iterdir()}
+    words = [sys.executable, "-c", CONTROLLER, str(tmp_path), str(Path(__file__).parent)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, MARK: tmp_path.name}) as controller:
+        assert controller.stdout is not None
+        told = json.loads(controller.stdout.readline())
+        (java,) = [psutil.Process(pid) for pid, words in marked(tmp_path.name).items() if "kafka.Kafka" in words]
+        assert not CORES or set(java.cpu_affinity()) == {*CORES}
+        controller.kill()
+        controller.wait()
+    assert within(10, lambda: not marked(tmp_path.name)), marked(tmp_path.name)
+    assert within(5, lambda: not Path(told["runtime"]).exists())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kafka-broker-1-storage.log", "kafka-broker-1.log"]
+    host, _, port = told["bootstrap"].partition(":")
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection((host, int(port)), 1)
+    new = {path.name for path in {*Path(tempfile.gettempdir()).iterdir()} - before if path.name.startswith("hsperf")}
+    assert new == set()
