@@ -23,12 +23,14 @@ from streamgauge.run.clock import now
 from streamgauge.run.environment import capture
 from streamgauge.run.explore import explore, trial_of
 from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
+from streamgauge.run.place import bind, place, usable_cores
 from streamgauge.run.stage import pinned, staged, start
 from streamgauge.store import Store
 
 VARIANTS = ("naive", "panes")
-RATE, SECONDS = 1_500_000.0, 10
+RATE, SECONDS = 1_500_000.0, 6
+WARM = 3
+"""Batches of each pipeline before any is timed."""
 
 
 def asked(variant: str, *more: str) -> Experiment:
@@ -62,15 +64,17 @@ def batch(folder: Path, repeats: int) -> dict[str, float]:
         pinned(placement.driver),
         staged(first, folder, placement, launcher, 0, rewrite=lambda order: order) as (stage, endpoints),
     ):
-        session = spark.stand(first.options, Ground(folder / "session", placement.sut), launcher)
+        (folder / "session").mkdir()
+        session = spark.stand(first.options, Ground(folder / "session", placement.sut, usable_cores()), launcher)
         start(stage, None)
         for line in stage.lines:
             line.end(SECONDS * SECOND)
         while not stage.status()["done"]:
             time.sleep(0.1)
         events = stage.status()["published"]
-        for trial in trials.values():  # warm
+        for trial in [*trials.values()] * WARM:
             session.batch(trial, endpoints)
+        bind([process.guard for process in session.processes()], placement.sut)
         took = [{name: session.batch(trial, endpoints) for name, trial in trials.items()} for _ in range(repeats)]
         session.stop()
     return {name: events / statistics.median(each[name] for each in took) for name in trials}

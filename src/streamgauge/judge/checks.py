@@ -36,7 +36,9 @@ def _plain(objective: Objective, measured: Measurement) -> Check:
         return _compared(objective, value, measured.load, f"the lag grew by {format_count(value)} events")
     if metric == "queue":
         value = float(measured.longest_queue)
-        return _compared(objective, value, measured.load, f"up to {format_count(value)} events waited in the queue")
+        of_load = f" ({format_duration(value / measured.load * SECOND)} of load)" if measured.load else ""
+        shown = f"up to {format_count(value)} events{of_load} waited in the queue"
+        return _compared(objective, value, measured.load, shown)
     return _compared(
         objective, float(measured.drops), 0.0, f"the connection to the queue was dropped {measured.drops} ×"
     )

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from streamgauge.engines.base import Warming
 from streamgauge.model.profile import constant, steps
@@ -16,14 +17,16 @@ from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.stats.flat import flat
 
+Floats = npt.NDArray[np.float64]
+
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIRST, _DOUBLES, _LONGEST = 3.0, 8, 40
+_FIRST, _DOUBLES, _LONGEST = 3.0, 10, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
-_LATE = 1.15
-"""Triggers of load that wait when a system has begun to take longer than its trigger."""
+_LATE = 1.03
+"""Triggers of load that wait at an acknowledgement when a system has begun to take longer than its trigger."""
 _BEHIND = 3.0
-"""The same, when it has fallen behind."""
+"""Triggers of load that wait at any time when it has fallen behind."""
 _PATIENCE = 15
 """Seconds after which a system that never kept up is believed not to."""
 
@@ -73,15 +76,24 @@ class Reach:
 
     def look(self, seconds: Seconds) -> bool:
         """True once the queue holds some triggers of load."""
-        load = seconds["published"] * self.trigger
-        lag = np.where(seconds["ack_time"] >= 0, seconds["ack_lag"], np.inf)
-        kept = np.flatnonzero(lag <= _LATE * load)
-        behind = float(seconds["queue"][-1]) >= _BEHIND * float(load[-1])
+        published = np.concatenate([[0], np.cumsum(seconds["published"])])
+
+        def due(at: Floats) -> Floats:
+            """Events published up to these moments, in seconds."""
+            return np.interp(at, np.arange(len(published)), published)
+
+        acked = np.flatnonzero(seconds["ack_time"] >= 0)
+        at, lag = seconds["ack_time"][acked] / SECOND, seconds["ack_lag"][acked]
+        # what waits at an acknowledgement came in while the micro-batch before it was worked on
+        kept = at[lag <= _LATE * (due(at) - due(at - self.trigger))]
+        kept = kept[kept >= 2 * self.trigger]
+        now = float(seconds.stop)
+        behind = float(seconds["queue"][-1]) >= _BEHIND * float(due(now) - due(now - self.trigger))
         if not len(kept):  # too much from the beginning: what it gets done is all that can be said
             self.rate = float(seconds["acknowledged"].sum()) / seconds.stop
             return behind and seconds.stop >= _PATIENCE
-        # what was acknowledged then came in a trigger and a half before, and the load has grown meanwhile
-        self.rate = float(seconds["published"][max(0, kept[-1] - math.ceil(1.5 * self.trigger))])
+        done = kept[-1] - self.trigger
+        self.rate = float(due(done) - due(done - self.trigger)) / self.trigger
         return behind
 
 
