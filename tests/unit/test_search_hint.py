@@ -37,7 +37,7 @@ def test_a_good_hint_needs_two_full_length_trials() -> None:
 @pytest.mark.parametrize("hint", [200_000.0, 700_000.0, 930_000.0, 1_040_000.0, 1_100_000.0, 1_800_000.0, 4_000_000.0])
 def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
     asked, (holds, fails) = searched(hint)
-    assert len(asked) <= 10, asked
+    assert len(asked) <= (6 if 0.9 < hint / TRUTH < 1.1 else 12), asked
     assert holds <= TRUTH < fails
     assert fails / holds <= 1.05
 
@@ -55,7 +55,10 @@ def test_a_load_that_could_not_be_decided_is_left_in_the_middle() -> None:
     assert finding.holds is not None
     assert finding.fails is not None
     assert len(past) <= 5, [told.ask.value for told in past]
-    assert (finding.holds.value, finding.fails.value) == pytest.approx((962_000, 1_035_000), rel=0.01)
+    assert finding.holds.value < 0.97 * TRUTH
+    assert finding.fails.value > 1.03 * TRUTH
+    assert finding.fails.value / finding.holds.value < 1.11
+    assert "the noise forbids an answer at" in " ".join(finding.notes)
 
 
 def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_beginning() -> None:

@@ -31,6 +31,24 @@ def client_or_trouble() -> str:
     return version
 
 
+def ready_for_kafka(say: Callable[[str], object]) -> Path:
+    """Make sure that brokers of ours can be started from this process, or say what is missing. The cache of their jars.
+
+    What can be had without asking anybody is fetched now, with progress.
+    """
+    from streamgauge.cli.cache import cache_folder
+    from streamgauge.cli.java import settle_java
+    from streamgauge.engines.java import javas, missing
+    from streamgauge.engines.packages import manager
+    from streamgauge.run.install import ask_java, is_root
+
+    client_or_trouble()
+    if settle_java(ask_java) is None:
+        raise Trouble(f"{missing([*javas(ask=ask_java)], manager(), is_root())}.")
+    fetch_missing(say)
+    return cache_folder()
+
+
 def settle_maven(say: Callable[[str], object]) -> Path:
     """The Maven of this machine, installed if that is possible without asking; or the line to type."""
     from streamgauge.engines.maven import find_maven, maven_missing

@@ -78,9 +78,9 @@ class Reach:
         """True once the queue holds some triggers of load."""
         published = np.concatenate([[0], np.cumsum(seconds["published"])])
 
-        def due(at: Floats) -> Floats:
+        def due(at: Floats | float) -> Floats:
             """Events published up to these moments, in seconds."""
-            return np.interp(at, np.arange(len(published)), published)
+            return np.asarray(np.interp(at, np.arange(len(published)), published), np.float64)
 
         acked = np.flatnonzero(seconds["ack_time"] >= 0)
         at, lag = seconds["ack_time"][acked] / SECOND, seconds["ack_lag"][acked]

@@ -1,8 +1,7 @@
 """Adaptive on a continuous range of the load: estimate, then prove both ends.
 
 1. One overload trial at the hard end of the range; the rate at which the system drains is a first estimate. If it
-   holds there, more is tried. Where a warm-up hints at the limit, a full-length trial there comes first, and the
-   ends follow from it in steps of the precision.
+   holds there, more is tried.
 2. A short trial just above the estimate, because a system far beyond its limit may drain at another rate.
 3. Full-length trials half a precision above and half a precision below the estimate, which grows sharper
    with every trial. What could not be decided, or contradicts the estimate, moves the ends.
@@ -16,10 +15,6 @@ from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 
-FURTHER = (1.0, 2.0)
-"""How far above what holds, in precisions, where the hint was too low."""
-FAR = 1.6
-"""The same, in shares of what holds, where it was much too low."""
 NEAR = 1.3
 """A trial at up to this many times its own estimate says how the system behaves near its limit."""
 AWAY = (0.75, 1.0, 1.5, 2.5, 4.0)
@@ -33,21 +28,14 @@ CLEAR = 0.3
 """How far, in precisions, an end must lie from the estimate to be worth a full-length trial."""
 MISLED = 2.0
 """How far, in precisions, two full-length trials beyond the estimate refute it: something else is the limit."""
-FUZZY = 0.5
-"""How far, in precisions, from a load that could not be decided the next one must be: its neighbours cannot either."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
 def next_step(line: Line, known: Known) -> Step | None:
     """The next trial, or the bracket; None where nothing can be estimated."""
     if not known.points:
-        return Try(line.plain(min(line.hard, max(line.easy, line.hint))), "confirm") if line.hint else _overload(line)
+        return Try(line.plain(line.hard), "estimate")
     pooled, near = pool(known)
-    if line.hint and pooled is None and known.holds and not known.fails and known.holds.value < line.hard:
-        return _further(line, known, known.holds.value)
-    if pooled is None and line.hint:
-        # nothing was overloaded enough to tell where the system drains: the hint is all that is known
-        pooled, near = Estimate(line.hint, line.precision * line.hint), True
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
         return known.bracket()
@@ -60,18 +48,6 @@ def next_step(line: Line, known: Known) -> Step | None:
     if value is None:
         value = next(_candidates(line, known, pooled.boundary), None)
     return known.bracket(_why_wide(line, known, pooled)) if value is None else Try(value, "confirm")
-
-
-def _overload(line: Line) -> Try:
-    return Try(line.plain(line.hard), "estimate")
-
-
-def _further(line: Line, known: Known, holds: float) -> Try:
-    """Nothing failed yet and the hint was too low: up in small steps, then in large ones."""
-    held = sum(point.state is True for point in known.points) - 1
-    if held < len(FURTHER):
-        return Try(line.plain(min(line.hard, holds * (1 + FURTHER[held] * line.precision - _SLACK))), "confirm")
-    return Try(line.plain(min(line.hard, FAR * holds)), "estimate")
 
 
 def _doubtful(known: Known, pooled: Estimate) -> float | None:
@@ -154,15 +130,9 @@ def _untried(line: Line, known: Known, values: list[float], *, upwards: bool) ->
         if proven:
             return
         point = known.at(value)
-        if (point is None or not point.full) and not _fuzzy(line, known, value):
+        if point is None or not point.full:
             yield value
             return
-
-
-def _fuzzy(line: Line, known: Known, value: float) -> bool:
-    """Whether a full-length trial close by could not be decided. Asked where a hint has put the first one there."""
-    reach = FUZZY * line.precision * (1 - _SLACK)
-    return line.hint > 0 and any(p.full and p.state is None and abs(p.value / value - 1) < reach for p in known.points)
 
 
 def _why_wide(line: Line, known: Known, pooled: Estimate) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from streamgauge.model.experiment import Strategy
-from streamgauge.search import adaptive
+from streamgauge.search import adaptive, nearby
 from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Bracket, Step, Try
@@ -12,6 +12,8 @@ from streamgauge.search.step import Bracket, Step, Try
 def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     """What this strategy wants next on this line."""
     if line.continuous:
+        if strategy == "adaptive" and line.hint:
+            return nearby.next_step(line, known)
         if strategy == "adaptive" and line.dimension == "load":
             return adaptive.next_step(line, known) or bisect(line, known)
         return bisect(line, known)

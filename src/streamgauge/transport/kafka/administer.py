@@ -117,6 +117,10 @@ class Administration:
                 raise ClusterError(f"the topics {_some([*there])} were removed but are still there")
         return tuple(there)
 
+    def delete_run(self, run: str) -> tuple[str, ...]:
+        """Remove every topic of a run, and none of another. Those that there were."""
+        return self.delete(self.runs().get(run, ()))
+
     def check_leaders(self, topics: Sequence[Topic], leader: int) -> None:
         """Raise unless this broker leads every partition and all copies are in step, after a while at most."""
         found: list[str] = []
