@@ -63,7 +63,11 @@ class Systems:
         if not warming.limit:
             return 0.0
         self._say(f"looking where {trial.engine} begins to fall behind")
-        reach, folder = Reach(engine.trigger(trial.options) / SECOND), self._folder / f"{self._count:03}" / "reach"
+        cores = max(1, len(place(trial.options).sut))
+        reach, folder = (
+            Reach(engine.trigger(trial.options) / SECOND, cores),
+            self._folder / f"{self._count:03}" / "reach",
+        )
         self._unjudged(system, reach_trial(trial, warming), reach, folder)
         system.said["reach"] = round(reach.rate)
         self._say(f"about {format_rate(reach.rate)}")

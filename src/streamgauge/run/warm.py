@@ -27,6 +27,8 @@ _LATE = 1.03
 """Triggers of load that wait at an acknowledgement when a system has begun to take longer than its trigger."""
 _BEHIND = 3.0
 """Triggers of load that wait at any time when it has fallen behind."""
+_LEAST_BUSY = 0.7
+"""Nothing is concluded from less than this share of its cores: overheads do not grow with the load."""
 _PATIENCE = 15
 """Seconds after which a system that never kept up is believed not to."""
 
@@ -63,11 +65,13 @@ class Warmth:
 class Reach:
     """Watches a load that grows: it is over when the system has fallen behind.
 
-    ``rate`` is the last load that it kept up with. A moment's pause at a lower load is made up for and forgotten.
+    ``rate`` is the load that it kept up with last, and how much more its cores would have carried. A moment's pause
+    at a lower load is made up for and forgotten.
     """
 
     trigger: float
     """Seconds between two acknowledgements while it keeps up."""
+    cores: int
     rate: float = 0.0
 
     def wants(self, stop: int) -> bool:
@@ -93,8 +97,17 @@ class Reach:
             self.rate = float(seconds["acknowledged"].sum()) / seconds.stop
             return behind and seconds.stop >= _PATIENCE
         done = kept[-1] - self.trigger
-        self.rate = float(due(done) - due(done - self.trigger)) / self.trigger
+        rate = float(due(done) - due(done - self.trigger)) / self.trigger
+        self.rate = rate / self._busy(seconds, done)
         return behind
+
+    def _busy(self, seconds: Seconds, begun: float) -> float:
+        """How busy its cores were with the last micro-batch that was in time. A pause may have cut the climb short:
+        what was left of the cores then says how much further it could have gone."""
+        first = int(begun)
+        used = seconds["sut_cpu"][first : first + max(1, round(self.trigger))]
+        share = float(used.mean()) / 1e6 / self.cores if len(used) else 1.0
+        return min(1.0, max(_LEAST_BUSY, share))
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:

@@ -1,8 +1,8 @@
 """From a hint at the boundary to both ends of the bracket, in full-length trials.
 
 A warm-up has shown about where a system falls behind. The first trial is there. Then the load goes up or down in
-steps that double, beginning with the precision, until both ends are known, and what lies between them is halved. A
-load that could not be decided stays in the middle: its neighbours could not be decided either.
+steps, beginning with the precision, until both ends are known, and what lies between them is halved. A load that
+could not be decided stays in the middle: its neighbours could not be decided either.
 
 The rate at which an overloaded system drains is no help here: one with micro-batches drains faster than it can
 work at the length of batch that its objectives allow.
@@ -31,15 +31,21 @@ def _next_value(line: Line, known: Known) -> float | None:
     if holds and fails:
         return _between(line, holds, known.undecided, fails)
     if fails or not holds:  # what could not be decided does not hold either, as far as is known
-        return _stepped(line, known.points[0].value, -1, sum(p.state is not True for p in known.points))
-    return _stepped(line, known.points[-1].value, 1, sum(p.state is not False for p in known.points))
+        return _stepped(line, known.points[::-1], -1)
+    return _stepped(line, known.points, 1)
 
 
-def _stepped(line: Line, end: float, way: int, tried: int) -> float | None:
-    """A step further than the last value on this side; None at the end of the line."""
-    step = 1 + line.precision * 2 ** (tried - 1) - _SLACK
-    value = line.plain(end * step**way)
-    return value if (value > end if way > 0 else value < end) else None
+def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
+    """A step further than the last of these values; None at the end of the line.
+
+    Two steps of the precision, for the hint is mostly good; then they grow, for it was not. What could not be
+    decided is close to the boundary: one step of the precision more.
+    """
+    last = points[-1]
+    alike = sum(p.state is last.state for p in points) if last.state is not None else 0
+    step = 1 + line.precision * 3 ** max(0, alike - 2) - _SLACK
+    value = line.plain(last.value * step**way)
+    return value if (value > last.value if way > 0 else value < last.value) else None
 
 
 def _between(line: Line, holds: Point, undecided: Sequence[Point], fails: Point) -> float | None:
