@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import psutil
 import pyarrow as pa
 import pytest
 
@@ -118,6 +119,13 @@ class Stage:
         return truth(self.folder)
 
 
+def loads(folder: Path, module: str) -> int:
+    """How many processes that keep their log in this folder have loaded compiled parts of a module."""
+    family = psutil.Process().children(recursive=True)
+    mine = [p for p in family if any(Path(file.path).parent == folder for file in p.open_files())]
+    return sum(f"/{module}/" in Path(f"/proc/{process.pid}/maps").read_text() for process in mine)
+
+
 Play = Callable[..., Stage]
 
 
@@ -161,20 +169,24 @@ def stage(tmp_path: Path) -> Iterator[Play]:
 @pytest.mark.parametrize(("partitions", "drivers"), [(1, 1), (3, 2)])
 def test_its_answer_is_the_reference_answer(stage: Play, partitions: int, drivers: int) -> None:
     trial = stage(partitions=partitions, drivers=drivers)
-    trial.play(3 * SECOND)
+    trial.play(2 * SECOND)
     account = trial.account()
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0)
-    assert account.observed >= 100 * 10, "every gem pack in ten windows at least"
-    assert trial.truth().batches["events"].sum() == 600_000
+    assert account.observed >= 100 * 7, "every gem pack in seven windows at least"
+    assert trial.truth().batches["events"].sum() == 400_000
     ingested = trial.observed()["max_ingested"] - trial.observed()["max_due"]
     assert ingested.min() >= -1_000, "events are read after they were due, as far as both clocks agree"
+    if Path("/proc").exists():
+        loaded = {module: loads(trial.folder, module) for module in ("numpy", "pandas")}
+        assert loaded["numpy"] == drivers + 2
+        assert loaded["pandas"] == 0, "0.4 s in which nothing else runs, at the first cut at a due time"
 
 
 @pytest.mark.parametrize("interval", ["0s", "200ms"])
 def test_an_overloaded_engine_acknowledges_at_its_capacity(stage: Play, interval: str) -> None:
-    trial = stage(rate=450_000.0, partitions=2, capacity="300k/s", batch_interval=interval)
+    trial = stage(rate=360_000.0, partitions=2, capacity="300k/s", batch_interval=interval)
     trial.start()
-    time.sleep(5.0)
+    trial.wait("the end of the third second", lambda: trial.status("published") >= 3 * 360_000)
     for line in trial.drivers:
         line.quit()
     acks = read_rows(trial.folder / "acks-0")
@@ -184,20 +196,22 @@ def test_an_overloaded_engine_acknowledges_at_its_capacity(stage: Play, interval
     rate = (total[high] - total[low]) * SECOND / (at[high] - at[low])
     # a machine that holds it up for a moment lets it catch up later; `streamgauge calibrate` is held to 2 %
     assert rate == pytest.approx(300_000, rel=0.1)
-    assert trial.truth().capacity() == pytest.approx(300_000, rel=0.1)
+    true = trial.truth().capacity()
+    assert true is not None
+    assert 0.9 * 300_000 < true < 1.01 * 300_000, "never faster than it may; a busy machine may make it slower"
 
 
 def test_an_engine_that_keeps_up_acknowledges_what_is_published(stage: Play) -> None:
     trial = stage(rate=200_000.0, capacity="220k/s")
     trial.start()
-    trial.wait("the third second", lambda: trial.status("published") >= 600_000)
+    trial.wait("the second second", lambda: trial.status("published") >= 400_000)
     # a busy machine may hold it up for a moment; what it has more than the load lets it catch up again
     trial.wait("a queue shorter than a quarter of a second", lambda: trial.status("lag") < 200_000 * 0.25)
 
 
 def test_the_collector_sees_a_delay_as_long_as_it_is(stage: Play) -> None:
     trial = stage(delay="50ms")
-    trial.play(4 * SECOND)
+    trial.play(2 * SECOND)
     observed, said = trial.observed(), trial.truth()
     seen = np.sort(observed["emitted_us"] - observed["max_due"])
     true = np.sort(said.latencies(trial.start_ns, trial.wall_ns))
@@ -207,13 +221,11 @@ def test_the_collector_sees_a_delay_as_long_as_it_is(stage: Play) -> None:
     assert abs(np.median(said.firings()) - np.median(said.firings(trial.start_ns, trial.wall_ns))) < 1_000
 
 
-@pytest.mark.parametrize("fault", ["lose", "duplicate", "alter"])
-def test_one_spoilt_output_is_exactly_one(stage: Play, fault: str) -> None:
-    trial = stage(rate=50_000.0, **{fault: 1})
+def test_one_spoilt_output_of_each_kind_is_exactly_one(stage: Play) -> None:
+    trial = stage(rate=50_000.0, lose=1, duplicate=1, alter=1)
     trial.play(2_500 * MILLI)
     account = trial.account()
-    found = {"lose": account.lost, "duplicate": account.duplicate, "alter": account.wrong}
-    assert found == {kind: int(kind == fault) for kind in found}
+    assert (account.lost, account.duplicate, account.wrong) == (1, 1, 1)
 
 
 def test_a_silent_engine_consumes_and_puts_out_nothing(stage: Play) -> None:
