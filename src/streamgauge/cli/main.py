@@ -8,6 +8,7 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -91,7 +92,21 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
             code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
     except BaseException as error:
         code = _ended_by(error, arguments)
+    if argv is None:
+        _leave(code)
     sys.exit(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process at once, with all that was said.
+
+    Everything is on the disk and every child is gone by now. Python's own way out would take Arrow's threads apart
+    while one of them still works for a command that was interrupted, and the abort would take the exit code's place.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # the reader is gone, or it was closed
+            stream.flush()
+    os._exit(code)
 
 
 def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
