@@ -92,7 +92,7 @@ def test_topics_that_cannot_be_made_are_told_before_any_is() -> None:
 
 
 def test_only_topics_of_a_run_are_listed_and_removed() -> None:
-    mine, raw = fresh_topic(), AdminClient(shared().cluster.client_settings())
+    mine, raw = fresh_topic(), AdminClient({**shared().cluster.client_settings()})
     for promise in raw.create_topics([NewTopic("orders", num_partitions=1)]).values():
         promise.result(20)
     run = run_of(mine)
@@ -103,6 +103,9 @@ def test_only_topics_of_a_run_are_listed_and_removed() -> None:
         with pytest.raises(ValueError, match="orders carries no run's id, so it is not ours to touch"):
             wrong(["orders"])
     assert administration().delete([mine, topic_name("ghost", 1, "in")]) == (mine,)
+    other = fresh_topic()
+    assert administration().delete_run(run) == ()
+    assert administration().delete_run(run_of(other) or "") == (other,)
     left = raw.list_topics(timeout=20).topics
     assert "orders" in left
     assert mine not in left

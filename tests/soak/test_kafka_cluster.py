@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,11 @@ def segments(folder: Path, topic: Topic) -> dict[int, list[bytes]]:
     }
 
 
+def agree(folder: Path, topic: Topic) -> bool:
+    """Whether all copies of every partition are the same."""
+    return all(len({*copies}) == 1 for copies in segments(folder, topic).values())
+
+
 def test_one_broker_leads_every_partition_and_stamps_every_record(three: tuple[Brokers, Path]) -> None:
     brokers, folder = three
     admin = Administration(brokers.cluster, until)
@@ -52,7 +58,7 @@ def test_one_broker_leads_every_partition_and_stamps_every_record(three: tuple[B
     admin.check_leaders(TOPICS, leader=1)
     # A follower keeps what the leader stamped, byte by byte. Were one of them to lead, it would stamp by its own clock.
     for topic in TOPICS:
-        assert until(lambda topic=topic: all(len({*copies}) == 1 for copies in segments(folder, topic).values()), 20)
+        assert until(partial(agree, folder, topic), 20)
         assert all(len(copy) > 1000 for copies in segments(folder, topic).values() for copy in copies)
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec, PartitionMetadata
 
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of
@@ -140,11 +140,11 @@ class Administration:
             if topic.name in there and len(partitions) != topic.partitions:
                 found.append(f"{topic.name} has {len(partitions)} partitions, not {topic.partitions}")
             for partition in partitions:
-                led = partition.leader.id if partition.leader else "nobody"
-                if led != leader:
+                if partition.leader != leader:
+                    led = "nobody" if partition.leader < 0 else partition.leader
                     found.append(f"partition {partition.id} of {topic.name} is led by {led}")
-                elif len(partition.isr) != topic.replication:
-                    copies = f"{len(partition.isr)} of {topic.replication} copies"
+                elif len(partition.isrs) != topic.replication:
+                    copies = f"{len(partition.isrs)} of {topic.replication} copies"
                     found.append(f"partition {partition.id} of {topic.name} has {copies} in step")
         return found
 
@@ -184,18 +184,13 @@ class Administration:
                 return None
         return found
 
-    def _described(self, names: Sequence[str]) -> dict[str, Any]:
-        """The partitions of those topics that are there. Asking never makes a topic, whatever the cluster allows."""
-        if not names:
-            return {}
-        found: dict[str, Any] = {}
-        for name, promise in self._client.describe_topics(TopicCollection([*names]), request_timeout=_SECONDS).items():
-            try:
-                found[name] = promise.result(_SECONDS).partitions
-            except KafkaException as error:
-                if error.args[0].code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    raise self._trouble(f"does not describe the topic {name}", error) from error
-        return found
+    def _described(self, names: Sequence[str]) -> dict[str, list[PartitionMetadata]]:
+        """The partitions of those topics that are there.
+
+        All topics are asked for: any broker answers that, and it never makes a topic, whatever the cluster allows.
+        """
+        there = self._metadata().topics
+        return {name: [*there[name].partitions.values()] for name in names if name in there}
 
     def _await(self, promises: Mapping[str, Promise], failing: str) -> None:
         for name, promise in promises.items():
