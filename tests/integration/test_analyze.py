@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from streamgauge.analyze.arithmetic import bucket, floor_division
+from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.recompute import recompute
 from streamgauge.analyze.rejudge import unlike_seconds
 from streamgauge.analyze.session import session
@@ -21,6 +22,7 @@ from streamgauge.engines.java import find_java
 from streamgauge.model.seconds import COLUMNS, KINDS, Seconds
 from streamgauge.run.assemble import assemble
 from streamgauge.stats import buckets
+from streamgauge.store import Run
 
 pytestmark = pytest.mark.skipif(find_java() is None, reason="Spark needs a Java")
 
@@ -63,6 +65,14 @@ def test_odd_journals_are_counted_as_live(spark: SparkSession, tmp_path: Path, s
         assert len(set(live[name].tolist())) > 1, f"{name} would not show a mistake"
     assert all(live.latency(kind).count.sum() > 100 for kind in KINDS)
     same(live, recompute(spark, made.journals))
+
+
+def test_a_stored_run_of_spark_is_counted_as_live(spark: SparkSession) -> None:
+    (path,) = (Path(__file__).parents[1] / "golden" / "spark-run").iterdir()
+    run = Run.open(path)
+    journals = journals_of(run.trial(1))
+    assert journals is not None
+    same(run.recording(1).seconds, recompute(spark, journals))
 
 
 def test_what_was_never_written_is_zero(spark: SparkSession, tmp_path: Path) -> None:
