@@ -5,7 +5,7 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -115,7 +115,8 @@ def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, dict[str
         until(lambda: stage.status()["acknowledged"] >= kill_at, "the first half")
         family = [psutil.Process(first._running.pid), *psutil.Process(first._running.pid).children(recursive=True)]
         for process in family:
-            os.kill(process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # a worker may end by itself once its parent is gone
+                os.kill(process.pid, signal.SIGKILL)
         until(lambda: not first.alive(), "the end of Spark")
         first.stop()
         second = spark.stand(asked.options, Ground(folder / "second", PLACEMENT.sut, cores), launcher)
