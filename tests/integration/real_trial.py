@@ -34,7 +34,7 @@ from streamgauge.store.journal import read_rows
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 MILLI = 1_000_000
-WARMUP, JUDGED = 1, 4
+WARMUP, JUDGED = 1, 2
 """Seconds of a short trial: left out, and judged."""
 DRIVER, COLLECTOR, ENGINE = "streamgauge.run.drive", "streamgauge.run.collect", "streamgauge.engines.reference.work"
 NOISY = 0.03

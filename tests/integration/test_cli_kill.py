@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cli_session import start, streamgauge, write
 
-KILLS = int(os.environ.get("STREAMGAUGE_KILLS", "10"))
+KILLS = int(os.environ.get("STREAMGAUGE_KILLS", "5"))
 PACE = "0.01"
 """Real seconds per virtual second: a search takes about as long as the process takes to start."""
 

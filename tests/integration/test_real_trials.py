@@ -46,9 +46,10 @@ class Made:
         return found
 
 
-@pytest.fixture(scope="module", params=[(1, 1), (3, 2)], ids=["1 partition", "3 partitions of 2 drivers"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
-    partitions, drivers = request.param
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """Three partitions of two drivers; one of one is what all the other tests run."""
+    partitions, drivers = 3, 2
     folder = tmp_path_factory.mktemp("made")
     text = EXPERIMENT.replace("warmup: 1s", f"warmup: 1s, partitions: {partitions}, drivers: {drivers}")
     process = start("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")

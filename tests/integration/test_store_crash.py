@@ -11,7 +11,7 @@ import store_child as child
 
 from streamgauge.store import Store, look_into
 
-KILLS = 10
+KILLS = 6
 CHILD = Path(__file__).with_name("store_child.py")
 
 
