@@ -1,0 +1,134 @@
+"""The producer that is librdkafka: for TLS, SASL and compression, and for whatever a plain connection cannot do."""
+
+from collections.abc import Callable
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import Producer as Client
+
+from streamgauge.model.units import SECOND
+from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.producer import MILLI, Sending, Tick, TooFarBehind
+from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
+from streamgauge.transport.kafka.varints import Matrix
+
+_MILLI = SECOND // 1_000
+_MOST_MESSAGES = 10_000_000
+
+
+def _settings(cluster: Cluster, sending: Sending) -> dict[str, object]:
+    """Nothing is tried again: what fails makes the trial INVALID."""
+    return {
+        **cluster.client_settings(),
+        "log_level": 0,
+        "acks": sending.acks,
+        "linger.ms": sending.linger / _MILLI,
+        "batch.size": sending.batch,
+        "batch.num.messages": 1_000_000,
+        "message.max.bytes": sending.batch + 10_000,
+        "max.in.flight.requests.per.connection": sending.in_flight,
+        "compression.type": sending.compression,
+        "message.send.max.retries": 0,
+        "message.timeout.ms": sending.patience // _MILLI,
+        "queue.buffering.max.messages": _MOST_MESSAGES,
+        "queue.buffering.max.kbytes": max(1, sending.backlog >> 10),
+    }
+
+
+class ConfluentProducer:
+    """Sends single records through librdkafka. Satisfies ``producer.Producer``."""
+
+    def __init__(self, cluster: Cluster, topic: str, sending: Sending) -> None:
+        self._topic, self._how = topic, sending
+        self._heard = ""
+        self._failed: KafkaFailure | None = None
+        self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
+        self._done = dict.fromkeys(self._partitions(cluster), 0)
+        self._told = {partition: self._teller(partition) for partition in self._done}
+        self._published = 0
+
+    def _partitions(self, cluster: Cluster) -> list[int]:
+        try:
+            found = self._client.list_topics(self._topic, timeout=self._how.patience / SECOND).topics[self._topic]
+        except KafkaException as error:
+            heard = f" ({self._heard})" if self._heard else ""
+            raise Unreachable(f"the cluster at {cluster.bootstrap}: {error.args[0].str()}{heard}") from error
+        if found.error is not None:
+            raise Refused("the cluster does not describe the topic", found.error.code(), self._topic)
+        return sorted(found.partitions)
+
+    def _hear(self, error: KafkaError) -> None:
+        """What goes wrong with connections; it is said where something fails because of it."""
+        self._heard = error.str()
+
+    def _teller(self, partition: int) -> Callable[[KafkaError | None, Message], None]:
+        """Counts what is delivered to a partition, and keeps what goes wrong first."""
+
+        def told(error: KafkaError | None, message: Message) -> None:
+            if error is None:
+                self._done[partition] += 1
+            elif self._failed is None:
+                detail = "; ".join(filter(None, [error.str(), self._heard]))
+                what = "the cluster did not take records"
+                self._failed = Refused(what, error.code(), self._topic, partition, detail)
+
+        return told
+
+    @property
+    def waiting(self) -> int:
+        """Events that were published and are not acknowledged yet."""
+        return self._published - sum(self._done.values())
+
+    def publish(self, tick: Tick) -> None:
+        """Take a tick; librdkafka sends it."""
+        for partition, part in tick.items():
+            if partition not in self._told:
+                raise KafkaFailure(f"{self._topic} has no partition {partition}: it has {len(self._told)}")
+            told, produce, topic = self._told[partition], self._client.produce, self._topic
+            keys = [None] * len(part.values) if part.keys is None else _rows(part.keys)
+            times = (part.due_us // MILLI).tolist()
+            try:
+                for value, key, time in zip(_rows(part.values), keys, times, strict=True):
+                    produce(topic, value, key, partition, told, timestamp=time)
+                    self._published += 1
+            except BufferError as error:
+                raise TooFarBehind(
+                    f"more events wait for {self._topic} than the {self._how.backlog >> 20} MiB that may: "
+                    "the cluster does not keep up with this load"
+                ) from error
+            except KafkaException as error:
+                raise Refused("records cannot be sent", error.args[0].code(), self._topic, partition) from error
+        self.attend()
+
+    def attend(self, seconds: float = 0.0) -> None:
+        """Take in what librdkafka tells; if there is nothing, wait for it, at most so long."""
+        self._client.poll(seconds)
+        if self._failed is not None:
+            raise self._failed
+
+    def acknowledged(self) -> dict[int, int]:
+        """Events of each partition that the broker has confirmed."""
+        return dict(self._done)
+
+    def flush(self, seconds: float) -> None:
+        """Send all that waits, and return when it is acknowledged; raise if that takes longer."""
+        self._client.flush(seconds)
+        self.attend()
+        if self.waiting:
+            heard = f" ({self._heard})" if self._heard else ""
+            raise Unreachable(
+                f"{self.waiting} records of {self._topic} were not acknowledged within {seconds:g} s{heard}"
+            )
+
+    def close(self) -> None:
+        """Hang up. What was not flushed is lost."""
+        self._client.purge()
+        self._client.flush(1.0)
+
+
+def _rows(matrix: Matrix) -> list[bytes]:
+    """Rows as single strings of bytes."""
+    if not matrix.shape[1]:
+        return [b""] * len(matrix)
+    rows: list[bytes] = np.ascontiguousarray(matrix).view(np.dtype((np.void, matrix.shape[1])))[:, 0].tolist()
+    return rows

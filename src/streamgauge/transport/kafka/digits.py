@@ -1,0 +1,90 @@
+"""Whole numbers as columns of decimal digits of one width, as text and packed. Pure.
+
+Four digits are written at a time, from a table: a division for each single one would take as long as all the rest.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from streamgauge.transport.kafka.varints import Ints, Matrix
+
+GROUP = 4
+"""Digits that are written at once; widths are multiples of it."""
+_GROUP = 10**GROUP
+_SPACE, _MINUS = ord(" "), ord("-")
+
+Table = npt.NDArray[Any]
+
+
+class DigitsError(ValueError):
+    """A number that does not fit, or bytes that are no digits; the sentence says which."""
+
+
+def _groups(numbers: Ints, groups: int) -> list[Ints]:
+    """Numbers of at least 0 in groups of four digits, the highest first."""
+    parts, rest = list[Ints](), numbers
+    for _ in range(groups):
+        higher = rest // _GROUP
+        parts.append(rest - higher * _GROUP)
+        rest = higher
+    if rest.any():
+        raise DigitsError(f"{int(numbers[rest.argmax()])} has more than {GROUP * groups} digits")
+    return parts[::-1]
+
+
+@lru_cache(maxsize=1)
+def _packed() -> Table:
+    """Two bytes for each number of four digits."""
+    number = np.arange(_GROUP)
+    high, low = number // 100, number % 100
+    return np.column_stack([high // 10 << 4 | high % 10, low // 10 << 4 | low % 10]).astype(np.uint8).view("V2")[:, 0]
+
+
+def write_packed(out: Matrix, numbers: Ints) -> None:
+    """Numbers of at least 0 as packed decimal: two digits to a byte, the highest first, as wide as ``out`` is."""
+    if len(numbers) and int(numbers.min()) < 0:
+        raise DigitsError(f"{int(numbers.min())} is below 0, and packed decimal has no sign")
+    for place, part in enumerate(_groups(numbers, out.shape[1] // 2)):
+        out[:, 2 * place : 2 * place + 2].view("V2")[:, 0] = _packed()[part]
+
+
+def read_packed(data: Matrix) -> Ints:
+    """The numbers again."""
+    numbers = np.zeros(len(data), np.int64)
+    for byte in data.T.astype(np.int64):
+        high, low = byte >> 4, byte & 15
+        if max(int(high.max(initial=0)), int(low.max(initial=0))) > 9:
+            raise DigitsError("there are bytes that are no decimal digits")
+        numbers = numbers * 100 + high * 10 + low
+    return numbers
+
+
+@lru_cache(maxsize=2)
+def _texts(last: bool) -> Table:
+    """Four characters for each number of four digits: with zeros before it, and after those with spaces before it.
+
+    Where nothing but spaces comes before it, a group of zeros is spaces too, unless it is the last one.
+    """
+    zeros = [f"{number:04d}" for number in range(_GROUP)]
+    spaces = [f"{number or ('0' if last else ''):>4}" for number in range(_GROUP)]
+    return np.frombuffer("".join(zeros + spaces).encode(), "V4")
+
+
+def write_text(out: Matrix, numbers: Ints) -> None:
+    """Numbers as text, with spaces before them, as wide as ``out`` is."""
+    size, groups = np.abs(numbers), out.shape[1] // GROUP
+    needed = min(groups, max(1, -(-len(str(int(size.max(initial=0)))) // GROUP)))
+    leading = np.full(len(numbers), _GROUP)
+    out[:, : GROUP * (groups - needed)] = _SPACE
+    for place, part in enumerate(_groups(size, needed), groups - needed):
+        out[:, GROUP * place : GROUP * (place + 1)].view("V4")[:, 0] = _texts(place == groups - 1)[part + leading]
+        leading[part > 0] = 0
+    below = np.flatnonzero(numbers < 0)
+    if len(below):
+        before = (out[below] == _SPACE).sum(axis=1) - 1
+        if int(before.min()) < 0:
+            raise DigitsError(f"{int(numbers.min())} has more than {out.shape[1]} characters")
+        out[below, before] = _MINUS

@@ -1,0 +1,78 @@
+"""Varints as Kafka and Avro have them: zigzag, seven bits to a byte, the lowest first. Pure."""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Matrix = npt.NDArray[np.uint8]
+"""Rows of bytes, all of one width."""
+
+LONGEST = 10
+"""Bytes of the widest varint: 64 bits."""
+_ONE, _SEVEN = np.uint64(1), np.uint64(7)
+_LOW, _MORE = np.uint64(0x7F), 0x80
+
+
+class VarintError(ValueError):
+    """Bytes that are no varint, or a number that does not fit; the sentence says which."""
+
+
+def zigzag(number: int) -> int:
+    """A signed number so that small magnitudes are small."""
+    return (number << 1) ^ (number >> 63)
+
+
+def varint(number: int) -> bytes:
+    """A signed number as a varint."""
+    rest, out = zigzag(number), bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | _MORE)
+        rest >>= 7
+    out.append(rest)
+    return bytes(out)
+
+
+def width_of(number: int) -> int:
+    """Bytes of a number's varint."""
+    return max(1, -(-zigzag(number).bit_length() // 7))
+
+
+def first_of(width: int) -> int:
+    """The smallest number of at least 0 whose varint has this width."""
+    return 0 if width == 1 else 1 << (7 * (width - 1) - 1)
+
+
+def widened(numbers: Ints, width: int) -> Matrix:
+    """Numbers as varints of one width: continuation bytes fill up those that would be shorter.
+
+    Decoders take them as they take the shortest form; the columns of many rows then stand one below the other.
+    """
+    wide = numbers.astype(np.int64, copy=False)
+    rest = ((wide << 1) ^ (wide >> 63)).view(np.uint64)
+    if width < LONGEST and len(rest) and int(rest.max()) >> (7 * width):
+        raise VarintError(f"{int(wide[rest.argmax()])} does not fit into a varint of {width} bytes")
+    out = np.empty((len(wide), width), np.uint8)
+    for place in range(width - 1):
+        out[:, place] = rest.astype(np.uint8) | _MORE  # of the eight lowest bits, seven and the mark
+        rest = rest >> _SEVEN
+    out[:, width - 1] = rest
+    return out
+
+
+def read_varints(data: Bytes, at: Ints) -> tuple[Ints, Ints]:
+    """The varints that begin at these places, and the places after them."""
+    first = data[at].astype(np.uint64)
+    after = at + 1
+    going = np.flatnonzero(first & _MORE)
+    value = first & _LOW
+    shift = 7
+    while len(going):
+        if shift >= 7 * LONGEST:
+            raise VarintError(f"a varint of more than {LONGEST} bytes begins at byte {int(at[going[0]])}")
+        byte = data[after[going]].astype(np.uint64)
+        value[going] |= (byte & _LOW) << np.uint64(shift)
+        after[going] += 1
+        going = going[(byte & _MORE) != 0]
+        shift += 7
+    return (value >> _ONE).view(np.int64) ^ -(value & _ONE).view(np.int64), after

@@ -1,0 +1,178 @@
+"""Events and outputs as values of Kafka's records: they read back, and other programs understand them."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from streamgauge.model.profile import constant
+from streamgauge.model.units import SECOND
+from streamgauge.run.sources import open_source
+from streamgauge.transport.kafka.formats import (
+    Avro,
+    Format,
+    FormatError,
+    FormatName,
+    keys_of,
+    numbered,
+    open_format,
+    with_sequence,
+)
+from streamgauge.transport.kafka.varints import varint
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+STAMP = pa.timestamp("us", "UTC")
+NAMES: tuple[FormatName, ...] = ("json", "binary", "avro")
+OUTPUT = pa.schema(
+    [
+        *(("gem_pack_id", pa.int32()), ("window_start", STAMP), ("window_end", STAMP), ("sum", pa.int64())),
+        *(("count", pa.int64()), ("max_due", STAMP), ("max_ingested", STAMP)),
+    ]
+)
+
+ints = st.integers(0, 2**31 - 1)
+longs = st.integers(0, 2**63 - 1)
+times = st.integers(0, 10**16 - 1)
+outputs = st.lists(st.tuples(ints, times, times, longs, longs, times, times), max_size=40)
+
+
+def batch_of(rows: list[tuple[int, ...]], schema: pa.Schema = OUTPUT) -> pa.RecordBatch:
+    """Rows of numbers as columns."""
+    columns = [np.array([row[i] for row in rows], np.int64) for i in range(len(schema))]
+    arrays = [pa.array(c).view(f.type) if f.type == STAMP else pa.array(c).cast(f.type) for c, f in _pairs(columns)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _pairs(columns: list[np.ndarray]) -> list[tuple[np.ndarray, pa.Field]]:
+    return list(zip(columns, OUTPUT, strict=True))
+
+
+def values_of(form: Format, rows: pa.RecordBatch) -> pa.BinaryArray:
+    """Values as they are read from a log."""
+    return pa.array([row.tobytes() for row in form.encode(rows)], pa.binary())
+
+
+def purchases(rows: int = 1000) -> pa.RecordBatch:
+    """Events as the generator makes them, of the second of three partitions."""
+    plan = constant(100_000).plan(SECOND)
+    params = WindowedAggregationParams().model_dump()
+    source = open_source(
+        "windowed-aggregation", "purchases", params, plan=plan, seed=3, origin_ns=1_800_000_000 * SECOND, partitions=3
+    )
+    return source.batch(1, 5, 5 + rows)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=outputs)
+@settings(max_examples=40, deadline=None)
+def test_rows_read_back_in_every_format(name: FormatName, rows: list[tuple[int, ...]]) -> None:
+    form, batch = open_format(name, OUTPUT), batch_of(rows)
+    assert form.encode(batch).shape == (len(rows), form.width)
+    assert form.decode(values_of(form, batch)).equals(batch)
+
+
+@pytest.mark.parametrize("name", ["json", "avro"])
+@given(rows=st.lists(st.tuples(*[st.integers(-(10**9), 10**9)] * 7), min_size=1, max_size=20))
+@settings(max_examples=30, deadline=None)
+def test_numbers_below_zero_travel_where_the_format_has_a_sign(name: FormatName, rows: list[tuple[int, ...]]) -> None:
+    form, batch = open_format(name, OUTPUT), batch_of(rows)
+    assert form.decode(values_of(form, batch)).equals(batch)
+
+
+def test_packed_decimal_has_no_sign() -> None:
+    with pytest.raises(FormatError, match="the column sum: -5 is below 0"):
+        open_format("binary", OUTPUT).encode(batch_of([(1, 2, 3, -5, 5, 6, 7)]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_events_travel_with_their_due_time_and_their_number(name: FormatName) -> None:
+    batch = numbered(purchases(), 5 * 3 + 1, 3)
+    form = open_format(name, with_sequence(purchases(1).schema))
+    back = form.decode(values_of(form, batch))
+    assert back.equals(batch)
+    assert back.column("sequence")[:3].to_pylist() == [16, 19, 22]
+    assert back.column("due").equals(purchases().column("due"))
+
+
+@given(rows=outputs)
+@settings(max_examples=30, deadline=None)
+def test_json_is_what_any_parser_reads(rows: list[tuple[int, ...]]) -> None:
+    values = values_of(open_format("json", OUTPUT), batch_of(rows))
+    assert [json.loads(value) for value in values.to_pylist()] == [
+        dict(zip(OUTPUT.names, row, strict=True)) for row in rows
+    ]
+
+
+@given(rows=outputs)
+@settings(max_examples=30, deadline=None)
+def test_binary_shows_its_digits_in_hexadecimal(rows: list[tuple[int, ...]]) -> None:
+    values = values_of(open_format("binary", OUTPUT), batch_of(rows))
+    widths = (12, 16, 16, 20, 20, 16, 16)
+    assert [value.hex() for value in values.to_pylist()] == [
+        "".join(f"{number:0{width}d}" for number, width in zip(row, widths, strict=True)) for row in rows
+    ]
+
+
+@given(rows=outputs)
+@settings(max_examples=30, deadline=None)
+def test_avro_of_the_shortest_form_is_read_too(rows: list[tuple[int, ...]]) -> None:
+    values = pa.array([b"".join(map(varint, row)) for row in rows], pa.binary())
+    assert open_format("avro", OUTPUT).decode(values).equals(batch_of(rows))
+
+
+def test_avro_says_its_schema() -> None:
+    said = json.loads(Avro(OUTPUT).text)
+    assert [field["name"] for field in said["fields"]] == OUTPUT.names
+    assert said["fields"][0]["type"] == "int"
+    assert said["fields"][1]["type"] == {"type": "long", "logicalType": "timestamp-micros"}
+
+
+def test_json_of_others_may_have_its_keys_in_any_order_and_more_of_them() -> None:
+    schema = pa.schema([("gem_pack_id", pa.int32()), ("window_start", STAMP)])
+    values = pa.array([b'{"more":[1],"window_start": 7,"gem_pack_id":3}', b'{"gem_pack_id":4,"window_start":8}'])
+    back = open_format("json", schema).decode(values)
+    assert back.column("gem_pack_id").to_pylist() == [3, 4]
+    assert back.column("window_start").view(pa.int64()).to_pylist() == [7, 8]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("json", [b"[1]"], "no JSON object"),
+        ("json", [b'{"gem_pack_id": "three"}'], "no JSON object"),
+        ("json", [b'{"gem_pack_id": 1}\n{"gem_pack_id": 2}'], "1 values hold 2 JSON objects"),
+        ("json", [None], "no JSON object"),
+        ("binary", [b"\x12" * 54], "should have 58 bytes"),
+        ("binary", [None], "should have 58 bytes"),
+        ("binary", [b"\xaa" * 58], "the column gem_pack_id: .* no decimal digits"),
+        ("avro", [b"\0" * 6], "is no datum"),
+        ("avro", [b"\0" * 8], "it ends elsewhere"),
+        ("avro", [b"\xff" * 30], "is no datum"),
+        ("avro", [varint(2**40) + b"\0" * 6], "the column gem_pack_id"),
+    ],
+)
+def test_bytes_that_are_no_row_are_refused(name: FormatName, values: list[bytes | None], sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        open_format(name, OUTPUT).decode(pa.array(values, pa.binary()))
+
+
+def test_a_number_that_is_too_long_is_refused_with_its_column() -> None:
+    schema = pa.schema([("sequence", pa.int64())])
+    batch = pa.record_batch([pa.array([7, 10**12])], schema=schema)
+    for name in ("json", "binary"):
+        with pytest.raises(FormatError, match="the column sequence: 1000000000000 has more than 12 digits"):
+            open_format(name, schema).encode(batch)
+    with pytest.raises(FormatError, match="the column sequence: 4398046511104 does not fit"):
+        open_format("avro", schema).encode(pa.record_batch([pa.array([2**42])], schema=schema))
+
+
+def test_only_whole_numbers_and_times_travel() -> None:
+    with pytest.raises(FormatError, match="the column name has the type string"):
+        open_format("json", pa.schema([("name", pa.string())]))
+
+
+def test_keys_are_what_kafka_writes_for_an_integer() -> None:
+    assert keys_of(np.array([0, 1, 258, -1])).tobytes() == bytes.fromhex("00000000 00000001 00000102 ffffffff")
