@@ -172,8 +172,8 @@ def broker(runtime: Runtime, node: Node, file: Path) -> Child:
     It starts on all cores, which takes two thirds of the time, but counts only those that it is bound to afterwards.
     """
     flags = _flags({**_LOG, "java.io.tmpdir": str(node.folder)})
-    size = (f"-Xms{runtime.heap}", f"-Xmx{runtime.heap}")
-    size += (f"-XX:ActiveProcessorCount={len(runtime.cores)}",) if runtime.cores else ()
+    counted = (f"-XX:ActiveProcessorCount={len(runtime.cores)}",) if runtime.cores else ()
+    size = (f"-Xms{runtime.heap}", f"-Xmx{runtime.heap}", *counted)
     return Child(
         node.name,
         (str(runtime.java), *size, *_SERVER_FLAGS, *flags, "-cp", f"{runtime.jars}/*", "kafka.Kafka", str(file)),
