@@ -73,7 +73,7 @@ def _texts(last: bool) -> Table:
     return np.frombuffer("".join(zeros + spaces).encode(), "V4")
 
 
-def write_text(out: Matrix, numbers: Ints) -> None:
+def lay_text(out: Matrix, numbers: Ints) -> None:
     """Numbers as text, with spaces before them, as wide as ``out`` is."""
     size, groups = np.abs(numbers), out.shape[1] // GROUP
     needed = min(groups, max(1, -(-len(str(int(size.max(initial=0)))) // GROUP)))

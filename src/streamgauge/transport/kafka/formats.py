@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from streamgauge.transport.kafka.digits import DigitsError, read_packed, write_packed, write_text
+from streamgauge.transport.kafka.digits import DigitsError, read_packed, write_packed, lay_text
 from streamgauge.transport.kafka.varints import Ints, Matrix, VarintError, read_varints, widened
 
 FormatName = Literal["json", "binary", "avro"]
@@ -140,7 +140,7 @@ class Json:
         out[:] = self._template
         for (field, at, width), column in zip(self._places, rows.columns, strict=True):
             with _naming(field):
-                write_text(out[:, at : at + width], _whole(column))
+                lay_text(out[:, at : at + width], _whole(column))
         return out
 
     def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
