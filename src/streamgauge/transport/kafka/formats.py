@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from streamgauge.transport.kafka.digits import DigitsError, read_packed, write_packed, lay_text
+from streamgauge.transport.kafka.digits import DigitsError, lay_text, read_packed, write_packed
 from streamgauge.transport.kafka.varints import Ints, Matrix, VarintError, read_varints, widened
 
 FormatName = Literal["json", "binary", "avro"]
