@@ -240,7 +240,7 @@ def test_the_queue_is_the_longest_one_of_the_judged_seconds() -> None:
     for relative, base in ((True, 1.0), (False, LOAD)):
         assert judge(happened, objective("queue", "<=", 2 * base, relative=relative)).holds is True
         assert judge(happened, objective("queue", "<", 2 * base, relative=relative)).holds is False
-    assert "up to 200k events waited" in judge(happened, objective("queue", "<", 1)).reasons[0]
+    assert "up to 200k events (2s of load) waited" in judge(happened, objective("queue", "<", 1)).reasons[0]
 
 
 def test_drops_are_counted_over_the_whole_trial() -> None:
