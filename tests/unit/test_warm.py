@@ -57,7 +57,7 @@ def test_a_pause_that_was_made_up_for_is_forgotten() -> None:
 
 
 def test_cores_that_were_not_busy_could_have_carried_more() -> None:
-    for busy, rate in ((1.0, 110.0), (0.8, 110 / 0.8), (0.1, 110 / 0.7)):
+    for busy, rate in ((1.0, 110.0), (0.95, 110 / 0.95), (0.1, 110 / 0.9)):
         reach = Reach(trigger=1.0, cores=1)
         reach.look(grown([100, 110, 120, 130], [100, 110, 121, 500], busy))
         assert reach.rate == pytest.approx(rate)

@@ -27,8 +27,8 @@ _LATE = 1.03
 """Triggers of load that wait at an acknowledgement when a system has begun to take longer than its trigger."""
 _BEHIND = 3.0
 """Triggers of load that wait at any time when it has fallen behind."""
-_LEAST_BUSY = 0.7
-"""Nothing is concluded from less than this share of its cores: overheads do not grow with the load."""
+_LEAST_BUSY = 0.9
+"""Nothing more is concluded from cores that were less busy: the seconds of a micro-batch are not those of the clock."""
 _PATIENCE = 15
 """Seconds after which a system that never kept up is believed not to."""
 
