@@ -24,7 +24,6 @@ from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.run.brokers import broker_runtime, start_brokers, until
 from streamgauge.run.chronicle import p99
-from streamgauge.run.drive import quicken
 from streamgauge.run.launch import Launcher
 from streamgauge.run.place import place
 from streamgauge.run.sources import Source, open_source
@@ -34,6 +33,7 @@ from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.formats import FormatName, keys_of, numbered, open_format, with_sequence
 from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, open_producer
 from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 

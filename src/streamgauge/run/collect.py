@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from streamgauge.run.clock import Clock
-from streamgauge.run.drive import quicken, read_errand, say
+from streamgauge.run.drive import read_errand, say
 from streamgauge.run.hiccup import HiccupMeter
 from streamgauge.run.orders import CollectOrder, Tokens
 from streamgauge.run.tell import Tally, gather, tally
@@ -23,6 +23,7 @@ from streamgauge.store.journal import Journal, Parts
 from streamgauge.transport.attempts import Arrival, Attempts
 from streamgauge.transport.output_server import OutputServer
 from streamgauge.transport.queue_server import Json
+from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
 SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])

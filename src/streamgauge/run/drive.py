@@ -4,11 +4,8 @@ Started by the launcher as ``python -m streamgauge.run.drive``; its standard inp
 and what the secrets are. Open loop: it publishes what is due and never waits for the system under test.
 """
 
-import ctypes
-import gc
 import os
 import signal
-import sys
 import threading
 import time
 
@@ -22,12 +19,8 @@ from streamgauge.run.prepare import Preparation, Stock
 from streamgauge.run.sources import open_source, streams_of
 from streamgauge.transport.backlog import Backlog, Lane
 from streamgauge.transport.queue_server import Json, QueueServer
+from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
-
-PR_SET_TIMERSLACK = 29
-_SWITCH = 0.0005
-"""Seconds that one Python thread may keep the interpreter while another wants it: a tenth of a tick."""
-
 
 _LONGEST_SLEEP = SECOND // 10
 _FLAT_OUT_NAP = 0.0002
@@ -46,16 +39,6 @@ def read_errand() -> Errand:
     while got := os.read(0, 1 << 16):
         text += got
     return Errand.model_validate_json(text)
-
-
-def quicken() -> None:
-    """Let sleeps end when they should and threads change quickly; no pauses for cyclic garbage: we make none."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    sys.setswitchinterval(_SWITCH)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
 class Driver:

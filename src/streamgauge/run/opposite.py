@@ -11,11 +11,12 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.run.drive import quicken, read_errand, say
+from streamgauge.run.drive import read_errand, say
 from streamgauge.run.orders import OppositeOrder
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import QueueReader
+from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
 _NAP = 0.001

@@ -4,12 +4,9 @@ Started by the launcher as ``python -m streamgauge.engines.reference.work``; its
 input. It has a clock and threads of its own because it stands for a foreign system.
 """
 
-import ctypes
-import gc
 import math
 import os
 import signal
-import sys
 import time
 from collections.abc import Mapping
 
@@ -27,10 +24,9 @@ from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.backlog import Lane
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import Cut, QueueReader
+from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
-_PR_SET_TIMERSLACK = 29
-_SWITCH = 0.0005
 _GLANCE = SECOND // 20
 """Nanoseconds that it sleeps at most before it looks whether it should end."""
 _DROPPED_ROWS = 200_000
@@ -71,7 +67,7 @@ class Work:
         self.writer.status()
         _practise(self.order)
         self.release.start()
-        _quicken()
+        quicken()
         _say("ready")
         try:
             look = time.monotonic_ns()
@@ -201,16 +197,6 @@ def _practise(order: WorkOrder) -> None:
     fired = panes.fire(order.window_us)
     assert fired is not None
     as_rows(Faults(0, 1, alter=1).spoil(fired))
-
-
-def _quicken() -> None:
-    """Let sleeps end when they should; no pauses for cyclic garbage: there is none."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    sys.setswitchinterval(_SWITCH)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
 
 def _read_order() -> WorkOrder:
