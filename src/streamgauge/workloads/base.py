@@ -14,6 +14,9 @@ from streamgauge.model.profile import Plan
 Columns = dict[str, npt.NDArray[np.int32] | npt.NDArray[np.int64]]
 Answer = dict[str, npt.NDArray[np.int64]]
 
+TIME = "timestamp[us, tz=UTC]"
+"""How columns that are moments are written in ``schema`` and ``outputs``."""
+
 
 class Params(BaseModel):
     """Parameters of a workload: strict, frozen, with defaults from the papers."""
@@ -49,12 +52,21 @@ class Workload:
     dimensions: tuple[Dimension, ...]
     schema: tuple[tuple[str, str], ...] = ()
     """Columns of an event, (name, Arrow type), in their order; empty where events are not made yet."""
+    outputs: tuple[tuple[str, str], ...] = ()
+    """Columns of an output in the same form, the same for every engine; empty where nobody answers yet."""
+    identity: tuple[str, ...] = ("window_start", "gem_pack_id")
+    """The columns that tell its outputs apart; ``sequence`` alone where every event is an output of its own."""
     streams: tuple[str, ...] = ()
     """Names of its event streams."""
     stream: Callable[[dict[str, Any], Plan, int, int], EventStream] | None = None
     """The events of resolved parameters, a plan, a seed and the moment (ns since the epoch) the load begins."""
     reference: Callable[[dict[str, Any], Plan, int, int], ReferenceAnswer] | None = None
     """The answer to the same."""
+
+    @property
+    def one_to_one(self) -> bool:
+        """Whether every event is one output, known by the event's number: there are no windows to wait for."""
+        return self.identity == ("sequence",)
 
     def rate(self, params: dict[str, Any]) -> float | None:
         """Events per second where keys × frequency say it (T §5); None where the load is free."""

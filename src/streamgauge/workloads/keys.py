@@ -26,6 +26,14 @@ _POINT = 30  # binary digits after the point
 _ONE = 1 << _POINT
 
 
+def too_many(distribution: str, keys: int) -> str:
+    """Why there cannot be so many gem packs; nothing where there can."""
+    if distribution not in ("normal", "zipf") or keys <= MOST_SHAPED:
+        return ""
+    most = f"a {distribution} distribution has at most {MOST_SHAPED:,} gem packs, not {keys:,}"
+    return f"{most}: take fewer, or the uniform distribution"
+
+
 def _exp_of_minus(eighth: Ints) -> Ints:
     """exp(−8 x) in fixed point for an x of at most 0.6: Horner's scheme, then squared three times."""
     result = np.full_like(eighth, _ONE)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.profile import Plan
-from streamgauge.workloads.base import Columns
+from streamgauge.workloads.base import TIME, Columns
 from streamgauge.workloads.counter import ROWS, Counter, Words, state_of
 from streamgauge.workloads.keys import Distribution, Keys
 
@@ -23,7 +23,7 @@ SCHEMA = (
     ("user_id", "int32"),
     ("gem_pack_id", "int32"),
     ("price", "int32"),
-    ("due", "timestamp[us, tz=UTC]"),
+    ("due", TIME),
 )
 """Columns of an event in their order: 20 bytes a row. ``due`` is handed over as int64 microseconds."""
 

@@ -4,6 +4,7 @@ from streamgauge.workloads.base import Workload
 from streamgauge.workloads.database_storage import database_storage
 from streamgauge.workloads.downsampling import downsampling
 from streamgauge.workloads.hierarchical_aggregation import hierarchical_aggregation
+from streamgauge.workloads.ingest import ingest
 from streamgauge.workloads.time_attribute_aggregation import time_attribute_aggregation
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
@@ -12,6 +13,7 @@ def workloads() -> dict[str, Workload]:
     """The workloads that there are, by name."""
     known = (
         windowed_aggregation,
+        ingest,
         database_storage,
         downsampling,
         time_attribute_aggregation,

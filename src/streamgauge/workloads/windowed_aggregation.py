@@ -7,8 +7,8 @@ from pydantic import Field, model_validator
 from streamgauge.model.experiment import Dimension
 from streamgauge.model.profile import Plan
 from streamgauge.model.types import Count, Duration
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.keys import MOST_SHAPED
+from streamgauge.workloads.base import TIME, Workload
+from streamgauge.workloads.keys import too_many
 from streamgauge.workloads.purchases import SCHEMA, Purchases
 from streamgauge.workloads.sums import Reference
 from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed, impossible
@@ -27,12 +27,9 @@ class WindowedAggregationParams(Windowed):
 
     @model_validator(mode="after")
     def _events_can_be_made(self) -> Self:
-        if self.distribution in ("normal", "zipf") and self.gem_packs > MOST_SHAPED:
-            raise impossible(
-                "gem_packs",
-                f"a {self.distribution} distribution has at most {MOST_SHAPED:,} gem packs, not {self.gem_packs:,}: "
-                "take fewer, or the uniform distribution",
-            )
+        sentence = too_many(self.distribution, self.gem_packs)
+        if sentence:
+            raise impossible("gem_packs", sentence)
         return self
 
 
@@ -46,6 +43,17 @@ def reference(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Ref
     return Reference(WindowedAggregationParams.model_construct(**params), plan, seed, origin)
 
 
+OUTPUTS = (
+    ("gem_pack_id", "int32"),
+    ("window_start", TIME),
+    ("window_end", TIME),
+    ("sum", "int64"),
+    ("count", "int64"),
+    ("max_due", TIME),
+    ("max_ingested", TIME),
+)
+"""Columns of an output in their order: the sum of a gem pack's prices in a window, and the newest that is in it."""
+
 windowed_aggregation = Workload(
     name="windowed-aggregation",
     summary="sum of prices per gem pack over a sliding window",
@@ -58,6 +66,7 @@ windowed_aggregation = Workload(
         Dimension("users", "count", "higher", "number of users in the purchases"),
     ),
     schema=SCHEMA,
+    outputs=OUTPUTS,
     streams=("purchases",),
     stream=stream,
     reference=reference,
