@@ -34,6 +34,7 @@ from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
 from streamgauge.run.ceilings import SAFE_LAG, SHARES
+from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
 from streamgauge.workloads.registry import workloads
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -82,7 +83,7 @@ def test_every_link_leads_somewhere(path: Path) -> None:
 
 
 def _fields() -> set[str]:
-    models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values()]
+    models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values(), KafkaOptions, ClusterOptions]
     models += [engines()[name].options for name in ("simulated", "reference", "spark")]
     models += [workload.params for workload in workloads().values()]
     return {info.alias or key for model in models for key, info in model.model_fields.items()}

@@ -10,6 +10,7 @@ from pydantic import Field
 from streamgauge.engines.base import Options
 from streamgauge.model.experiment import LOAD, Span, TrialPlan
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.types import Duration, Size
 from streamgauge.model.units import SECOND
 from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text, write
@@ -85,6 +86,19 @@ def test_a_profile_with_searched_loads_is_a_shape_that_is_scaled() -> None:
     experiment = read(TOP + "find: sustainable-throughput\n" + load)
     assert experiment.profile == ramp(0.0, 2e3, 60 * SECOND)
     assert experiment.span == Span(between=(1e3, 9e3))
+
+
+def test_a_transport_is_a_name_or_a_mapping_and_is_written_back_whole() -> None:
+    real = SEARCHED.replace("engine: simulated", "engine: reference")
+    assert read(real).transport == TransportChoice()
+    assert read(real + "transport: queue\n").transport == TransportChoice()
+    plain = read(real + "transport: kafka\n")
+    assert (plain.transport.name, plain.transport.options["format"]) == ("kafka", "binary")
+    login = "tls: true, mechanism: PLAIN, user: me, password: {env: SECRET}"
+    own = read(real + f"transport: {{name: kafka, acks: 1, linger: 2ms, cluster: {{bootstrap: 'a:1', {login}}}}}\n")
+    assert own.transport.options["cluster"]["password"] == {"env": "SECRET", "file": None}
+    for experiment in (plain, own):
+        assert read(write(experiment)) == experiment
 
 
 def test_the_limit_of_a_trial_follows_from_its_duration() -> None:

@@ -10,8 +10,10 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.seconds import Seconds
+from streamgauge.model.transport import TransportChoice, TransportName
 from streamgauge.model.trial import Outcome, Trial
 from streamgauge.transport.child import Running, Starts
+from streamgauge.transport.kafka.ends import KafkaEnds
 
 
 class Options(BaseModel):
@@ -44,6 +46,18 @@ class Engine(Protocol):
         """Versions and effective settings, for the manifest."""
 
 
+def transports(engine: Engine) -> frozenset[TransportName]:
+    """How events can come to an engine: what it says itself as ``transports``, else by the queue alone."""
+    said: frozenset[TransportName] = getattr(engine, "transports", frozenset({"queue"}))
+    return said
+
+
+def unsuited(engine: Engine, options: dict[str, Any], transport: TransportChoice) -> Sequence[str]:
+    """What an engine cannot do on this transport, each a sentence with its fix: what it says as ``check_transport``."""
+    check: Callable[[dict[str, Any], TransportChoice], Sequence[str]] | None = getattr(engine, "check_transport", None)
+    return check(options, transport) if check else ()
+
+
 @runtime_checkable
 class VirtualEngine(Engine, Protocol):
     """An engine that runs in virtual time: no clock, no process."""
@@ -64,6 +78,8 @@ class Endpoints:
     cores: tuple[int, ...]
     """The cores of the system under test; empty where nothing can be pinned."""
     token: str = field(repr=False, default="")
+    kafka: KafkaEnds | None = None
+    """Where events and outputs are on Kafka; None: on the queue. The drivers' doors count on both."""
 
 
 @dataclass(frozen=True, slots=True)

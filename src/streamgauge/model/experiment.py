@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
 
 What = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
@@ -103,3 +104,4 @@ class Experiment:
     description: str = ""
     ceiling: float | None = None
     """The highest load that the driver can be believed at on this machine; set when a run begins."""
+    transport: TransportChoice = TransportChoice()

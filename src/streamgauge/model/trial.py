@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from streamgauge.model.profile import LoadProfile
 from streamgauge.model.seconds import Account, Seconds
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
 
 Purpose = Literal["estimate", "probe", "confirm", "measure"]
@@ -55,6 +56,7 @@ class Trial:
     partitions: int = 0
     drivers: int = 1
     stall: int = 30 * SECOND
+    transport: TransportChoice = TransportChoice()
 
     @property
     def load(self) -> float:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from streamgauge.engines.base import Conditions
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile, constant
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import format_rate
 from streamgauge.parse.choices import ChosenEngine
 from streamgauge.parse.load import Load
@@ -12,6 +14,7 @@ from streamgauge.parse.nodes import Table
 from streamgauge.parse.problems import Mark, Problems
 from streamgauge.parse.question import Question
 from streamgauge.parse.sections import MOST_RATE
+from streamgauge.parse.transports import check_conditions
 from streamgauge.workloads.base import Workload
 
 
@@ -30,18 +33,20 @@ class Draft:
     search: SearchPlan
     trial: TrialPlan | None
     seed: int
+    transport: TransportChoice | None
 
 
 def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
     """The whole experiment, or None with what is impossible noted."""
     if draft.workload is not None:
         _check_engines(draft.engines, draft.workload[1], problems)
+    check_conditions(_conditions(draft), draft.engines, root, problems)
     if draft.question is None:
         return None
     _check_load(draft, draft.question, root, problems)
     _check_instances(draft, draft.question, root, problems)
     _check_search(draft.question, root, problems)
-    if problems or draft.workload is None or draft.trial is None:
+    if problems or draft.workload is None or draft.trial is None or draft.transport is None:
         return None
     question = draft.question
     return Experiment(
@@ -58,7 +63,16 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
         trial=draft.trial,
         seed=draft.seed,
         description=draft.description,
+        transport=draft.transport,
     )
+
+
+def _conditions(draft: Draft) -> Conditions | None:
+    """What is asked of every engine; None where a part of it is missing or wrong."""
+    if draft.transport is None:
+        return None
+    workload = draft.workload[1].name if draft.workload is not None else ""
+    return Conditions(draft.transport, workload, draft.trial.partitions if draft.trial is not None else 0)
 
 
 def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload], question: Question) -> LoadProfile | None:

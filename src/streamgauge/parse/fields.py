@@ -21,6 +21,7 @@ _BOUNDS = {
 }
 _TYPES = {
     "missing": "is missing",
+    "extra_forbidden": "unknown key",
     "dict_type": "must be a mapping",
     "model_type": "must be a mapping",
     "model_attributes_type": "must be a mapping",
@@ -69,7 +70,7 @@ def _explain(model: type[BaseModel], table: Table, key: str, problems: Problems,
     context = detail.get("ctx") or {}
     loc = tuple(detail["loc"])
     if detail["type"] == "combination":
-        loc = (context["key"],)
+        loc = (*loc, context["key"])
     mark, path = locate(table, loc, key)
     info = written_names(model).get(str(loc[0])) if loc else None
     if detail["type"] == "literal_error":

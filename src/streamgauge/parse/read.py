@@ -17,6 +17,7 @@ from streamgauge.parse.overrides import override
 from streamgauge.parse.problems import Problems, shown
 from streamgauge.parse.question import read_instances, read_question
 from streamgauge.parse.sections import SearchSection, Section, TrialSection
+from streamgauge.parse.transports import read_transport
 from streamgauge.workloads.registry import workloads
 
 KEYS = (
@@ -31,6 +32,7 @@ KEYS = (
     "objective",
     "search",
     "trial",
+    "transport",
     "seed",
 )
 S = TypeVar("S", bound=Section)
@@ -82,6 +84,7 @@ def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draf
         search=_search(entries, problems),
         trial=trial,
         seed=_seed(entries, problems),
+        transport=read_transport(_node(entries, "transport"), problems),
     )
 
 

@@ -1,7 +1,7 @@
 """JSON Schema of the experiment file, for editors: draft 2020-12."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -13,6 +13,7 @@ from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.question import WHATS
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
 from streamgauge.parse.spell import quantity_of, spell
+from streamgauge.parse.transports import SUMMARIES, TRANSPORTS
 from streamgauge.workloads.base import Workload
 from streamgauge.workloads.registry import workloads
 
@@ -25,6 +26,7 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
     kinds = workloads()
     engine_cases = [_engine(engine) for engine in known.values()]
     workload_cases = [_case({"name": _const(w.name, w.summary)}, ["name"], w.params) for w in kinds.values()]
+    transport_cases = [_case({"name": _const(n, SUMMARIES[n])}, ["name"], model) for n, model in TRANSPORTS.items()]
     engine = _named("the system under test and its options", known, engine_cases)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -45,6 +47,7 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "objective": _objective(),
             "search": _case({}, [], SearchSection),
             "trial": _case({}, [], TrialSection),
+            "transport": _named("how events travel", TRANSPORTS, transport_cases),
             "seed": {"type": "integer", "minimum": 0, "description": "makes noise and events the same again"},
         },
     }
@@ -66,6 +69,7 @@ def _engine(engine: Engine) -> dict[str, Any]:
 def _case(first: dict[str, Any], required: list[str], model: type[BaseModel]) -> dict[str, Any]:
     """The object schema of a model, inlined, its defaults written as in a file."""
     made = model.model_json_schema(by_alias=True)
+    made = _inlined({key: held for key, held in made.items() if key != "$defs"}, made.get("$defs", {}))
     fields = written_names(model)
     properties = dict(first)
     for name, raw in made.get("properties", {}).items():
@@ -76,14 +80,26 @@ def _case(first: dict[str, Any], required: list[str], model: type[BaseModel]) ->
             properties[name]["default"] = spell(default, quantity)
         elif isinstance(default, (str, bool)):
             properties[name]["default"] = default
-    whole = {
+    return {
         "type": "object",
         "description": made.get("description", ""),
         "additionalProperties": False,
         "properties": properties,
         "required": [*required, *made.get("required", [])],
     }
-    return whole | ({"$defs": made["$defs"]} if "$defs" in made else {})
+
+
+def _inlined(value: object, definitions: Mapping[str, object]) -> Any:  # noqa: ANN401 - JSON is any of these
+    """With definitions in place of references to them: those would be looked for at the top of the whole schema."""
+    if isinstance(value, dict):
+        if "$ref" in value:
+            found = definitions[str(value["$ref"]).removeprefix("#/$defs/")]
+            return _inlined(
+                {**dict(cast(Mapping[str, object], found)), **{k: v for k, v in value.items() if k != "$ref"}},
+                definitions,
+            )
+        return {key: _inlined(item, definitions) for key, item in value.items()}
+    return [_inlined(item, definitions) for item in value] if isinstance(value, list) else value
 
 
 def _tidy(value: object) -> object:

@@ -8,7 +8,9 @@ from streamgauge.engines.base import Engine
 from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import EngineChoice, Experiment, SearchPlan, Span, TrialPlan, Unit
 from streamgauge.model.profile import LoadProfile
+from streamgauge.model.transport import TransportChoice
 from streamgauge.parse.spell import spell, spelled
+from streamgauge.parse.transports import TRANSPORTS
 from streamgauge.workloads.registry import workloads
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./%<=-]+)*|[0-9]+(\.[0-9]+)?[A-Za-z%/][A-Za-z%/]*")
@@ -47,6 +49,8 @@ def document(experiment: Experiment, known: Mapping[str, Engine]) -> dict[str, A
     if experiment.what != "nothing":
         said["search"] = _search(experiment.search, experiment.what == "demand")
     said["trial"] = _trial(experiment.trial)
+    if experiment.transport != TransportChoice():
+        said["transport"] = _transport(experiment.transport)
     said["seed"] = experiment.seed
     return said
 
@@ -56,6 +60,10 @@ def _engine(choice: EngineChoice, known: Mapping[str, Engine]) -> dict[str, Any]
     if choice.name in known:
         options = spelled(known[choice.name].options, options)
     return {"name": choice.name, "label": choice.label} | options
+
+
+def _transport(choice: TransportChoice) -> dict[str, Any]:
+    return {"name": choice.name} | spelled(TRANSPORTS[choice.name], choice.options)
 
 
 def _span(span: Span, unit: Unit) -> dict[str, Any]:

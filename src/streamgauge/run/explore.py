@@ -165,6 +165,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         partitions=plan.partitions,
         drivers=plan.drivers,
         stall=plan.stall,
+        transport=experiment.transport,
     )
 
 

@@ -9,16 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.model.profile import Plan
+from streamgauge.transport.schemas import schema_of
 from streamgauge.workloads.purchases import SCHEMA as PURCHASES
 from streamgauge.workloads.purchases import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
-
-_TYPES = {
-    "int32": pa.int32(),
-    "int64": pa.int64(),
-    "float64": pa.float64(),
-    "timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"),
-}
 
 
 class Events(Protocol):
@@ -47,11 +41,6 @@ class Source:
             for field in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def schema_of(columns: tuple[tuple[str, str], ...]) -> pa.Schema:
-    """A workload's column list as an Arrow schema."""
-    return pa.schema([(name, _TYPES[kind]) for name, kind in columns])
 
 
 def streams_of(workload: str) -> dict[str, pa.Schema]:

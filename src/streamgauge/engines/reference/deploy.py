@@ -8,6 +8,7 @@ from typing import Any
 from streamgauge import __version__
 from streamgauge.engines.base import Deployment, Endpoints, Failure, Options, Promise
 from streamgauge.engines.reference.options import ReferenceOptions, WorkOrder
+from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import format_count
 from streamgauge.transport.child import Child, LineReady, Running, Starts
@@ -25,6 +26,7 @@ class ReferenceEngine:
     summary = "a real process with known capacity, delays and faults: it shows whether the measurement is true"
     options: type[Options] = ReferenceOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
+    transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Settings that contradict each other."""

@@ -15,6 +15,7 @@ from streamgauge.engines.spark.blame import out_of_memory
 from streamgauge.engines.spark.explain import explain
 from streamgauge.engines.spark.options import Ends, QueryOrder, SessionOrder, SparkOptions
 from streamgauge.engines.spark.settings import query_settings, session_settings, shuffle_partitions, slots, temporary
+from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.child import Child, LineReady, Running, Starts
@@ -39,6 +40,7 @@ class SparkEngine:
     summary = "Apache Spark Structured Streaming through PySpark, in local mode on cores of its own"
     options: type[Options] = SparkOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
+    transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """What can be told before any minute is spent."""
