@@ -52,10 +52,20 @@ def transports(engine: Engine) -> frozenset[TransportName]:
     return said
 
 
-def unsuited(engine: Engine, options: dict[str, Any], transport: TransportChoice) -> Sequence[str]:
-    """What an engine cannot do on this transport, each a sentence with its fix: what it says as ``check_transport``."""
-    check: Callable[[dict[str, Any], TransportChoice], Sequence[str]] | None = getattr(engine, "check_transport", None)
-    return check(options, transport) if check else ()
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What an experiment asks of an engine beside its options."""
+
+    transport: TransportChoice = TransportChoice()
+    workload: str = ""
+    partitions: int = 0
+    """Of each stream; 0: as many as the system under test has cores."""
+
+
+def unsuited(engine: Engine, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
+    """What an engine cannot do under these conditions, each a sentence with its fix: what it says as ``suits``."""
+    suits: Callable[[dict[str, Any], Conditions], Sequence[str]] | None = getattr(engine, "suits", None)
+    return suits(options, conditions) if suits else ()
 
 
 @runtime_checkable
@@ -80,6 +90,8 @@ class Endpoints:
     token: str = field(repr=False, default="")
     kafka: KafkaEnds | None = None
     """Where events and outputs are on Kafka; None: on the queue. The drivers' doors count on both."""
+    cache: Path | None = None
+    """What was fetched once for this user, such as the jars of connectors; None: nothing of it is needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +176,8 @@ class Ground:
     folder: Path
     cores: tuple[int, ...]
     boot: tuple[int, ...] = ()
+    cache: Path | None = None
+    """What was fetched once for this user, such as the jars of connectors; None on the queue, which needs none."""
 
 
 class Standing(Protocol):
