@@ -1,4 +1,4 @@
-"""The reference engine: a real process on the real queue whose capacity, delays and faults are known."""
+"""The reference engine: a real process on the real queue or on Kafka whose capacity, delays and faults are known."""
 
 from streamgauge.engines.reference.deploy import reference
 

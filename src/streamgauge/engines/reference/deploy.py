@@ -97,6 +97,10 @@ class ReferenceDeployment:
         """Version and effective settings, for the manifest."""
         return self._said
 
+    def end(self) -> None:
+        """End the process: it has nothing to clean up."""
+        self._running.stop()
+
 
 def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
     """What the process is told of a trial."""
@@ -109,6 +113,7 @@ def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
         queues=endpoints.queues,
         outputs=endpoints.outputs,
         token=endpoints.token,
+        kafka=endpoints.kafka.wire() if endpoints.kafka else None,
         folder=endpoints.folder,
         query=trial.workload,
         window_us=params["window"] // _MICRO,

@@ -1,6 +1,7 @@
 """What the reference engine is told: the user's options, and the order that its process gets."""
 
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,13 +32,15 @@ class ReferenceOptions(Options):
 
 
 class WorkOrder(BaseModel):
-    """All that the process needs to know. It comes through standard input, for it holds the token."""
+    """All that the process needs to know. It comes through standard input, for it holds secrets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     queues: tuple[str, ...]
     outputs: str
     token: str = Field(repr=False)
+    kafka: dict[str, Any] | None = Field(default=None, repr=False)
+    """What ``KafkaEnds.wire`` says, with the secrets of the cluster; None: events and outputs are on the queue."""
     folder: Path
     query: str
     window_us: int

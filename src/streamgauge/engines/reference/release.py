@@ -3,8 +3,9 @@
 import heapq
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,22 +14,12 @@ from streamgauge.engines.reference.panes import Fired
 from streamgauge.engines.reference.truth import OUTPUT, OUTPUTS
 from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND
-from streamgauge.transport.output_writer import OutputWriter
+from streamgauge.transport.schemas import schema_of
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 _LEAD = 5_000_000
 """Nanoseconds before its time at which the call to the collector is opened: then only the rows have to travel."""
-_STAMP = pa.timestamp("us", "UTC")
-SCHEMA = pa.schema(
-    [
-        ("gem_pack_id", pa.int32()),
-        ("window_start", _STAMP),
-        ("window_end", _STAMP),
-        ("sum", pa.int64()),
-        ("count", pa.int64()),
-        ("max_due", _STAMP),
-        ("max_ingested", _STAMP),
-    ]
-)
+SCHEMA = schema_of(windowed_aggregation.outputs)
 """Columns of an output."""
 
 
@@ -37,6 +28,13 @@ def as_rows(fired: Fired) -> pa.RecordBatch:
     columns = [pa.array(fired["gem_pack_id"].astype("int32"))]
     columns += [pa.array(fired[field.name]).view(field.type) for field in list(SCHEMA)[1:]]
     return pa.record_batch(columns, schema=SCHEMA)
+
+
+class Writer(Protocol):
+    """Where outputs go."""
+
+    def put(self, query: str, batch: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch], *, commit: bool) -> int:
+        """Send outputs as they are made; returns when all have arrived."""
 
 
 class WallClock:
@@ -58,7 +56,7 @@ class WallClock:
 class Release:
     """Outputs that wait, and the thread that sends them: one commit for each firing."""
 
-    def __init__(self, writer: OutputWriter, query: str, folder: Path, clock: WallClock) -> None:
+    def __init__(self, writer: Writer, query: str, folder: Path, clock: WallClock) -> None:
         self._writer, self._query, self._clock = writer, query, clock
         self._log = Log(folder / OUTPUTS, OUTPUT)
         self._waiting: list[tuple[int, int, Fired]] = []

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from streamgauge.engines.reference.deploy import POLL
+from streamgauge.engines.reference.ends import open_ends
 from streamgauge.engines.reference.faults import Faults
 from streamgauge.engines.reference.options import WorkOrder
 from streamgauge.engines.reference.panes import Panes
@@ -22,8 +23,7 @@ from streamgauge.engines.reference.truth import BATCH, BATCHES
 from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.backlog import Lane
-from streamgauge.transport.output_writer import OutputWriter
-from streamgauge.transport.queue_reader import Cut, QueueReader
+from streamgauge.transport.queue_reader import Cut
 from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
@@ -46,15 +46,19 @@ class Work:
         self.panes = Panes(order.window_us, order.slide_us, order.keys)
         self.faults = Faults(order.seed, order.firings, lose=order.lose, duplicate=order.duplicate, alter=order.alter)
         self.random = np.random.default_rng([order.seed, 0xDE1A7])
-        self.reader = QueueReader(order.queues, order.token)
-        self.writer = OutputWriter(order.outputs, order.token)
-        self.release = Release(self.writer, order.query, order.folder, self.clock)
+        self.ends = open_ends(order, self.now_us, time.monotonic_ns)
+        self.reader = self.ends.inlet
+        self.release = Release(self.ends.outlet, order.query, order.folder, self.clock)
         self.log = Log(order.folder / BATCHES, BATCH)
         self.position: dict[Lane, int] = {}
         self.dropped: Lane | None = None
         self.due: int | None = None
         self.begun = self.total = 0
         self.stalled = self.cancelled = self.over = False
+
+    def now_us(self) -> int:
+        """This moment in microseconds since 1970."""
+        return self.clock.micros(time.monotonic_ns())
 
     def told(self, *_: object) -> None:
         """SIGTERM: a flag alone."""
@@ -64,7 +68,7 @@ class Work:
         """Reach both sides, say so, and work until told to end."""
         signal.signal(signal.SIGTERM, self.told)
         self.reader.lanes()
-        self.writer.status()
+        self.ends.outlet.status()
         _practise(self.order)
         self.release.start()
         quicken()
@@ -129,8 +133,7 @@ class Work:
         events = 0
         for lane, new in self.news(cut).items():
             start = self.position.get(lane, 0)
-            for batch in self.reader.read(lane, start, start + new):
-                ingested = self.clock.micros(time.monotonic_ns())
+            for batch, ingested in self.reader.stamped(lane, start, start + new):
                 due = batch.column("due").view("int64").to_numpy()
                 self.panes.add(batch.column("gem_pack_id").to_numpy(), batch.column("price").to_numpy(), due, ingested)
             self.position[lane] = start + new
@@ -175,8 +178,7 @@ class Work:
         start = self.position.get(self.dropped, 0)
         if cut.offsets[self.dropped] - start < _DROPPED_ROWS:
             return
-        with QueueReader(self.order.queues, self.order.token) as apart:
-            apart.read(self.dropped, start, cut.offsets[self.dropped]).read_next_batch()
+        self.ends.break_off(self.dropped, start, cut.offsets[self.dropped])
         self.cancelled = True
         _say(f"dropped partition {self.dropped.partition}, as ordered")
 

@@ -17,6 +17,8 @@ _AT_ONCE = 50_000
 _WAIT = 1.0
 _EMPTY = int(_SECONDS / _WAIT)
 """Waits without a record after which the cluster is given up."""
+_AHEAD = 16 << 10
+"""Kilobytes that librdkafka reads ahead of a range at most."""
 _GROUP = "streamgauge-reader"
 """Named because librdkafka wants a name; no group is joined and no offset committed."""
 
@@ -55,9 +57,8 @@ class ConfluentEnds:
         """Nothing to do: librdkafka hangs up when nobody holds it."""
 
 
-def read_singly(cluster: Cluster, topic: str) -> Iterator[pa.RecordBatch]:
-    """All records that are there now, some thousands at a time, each of one partition."""
-    settings = {
+def _settings(cluster: Cluster) -> dict[str, object]:
+    return {
         **cluster.client_settings(),
         "log_level": 0,
         "group.id": _GROUP,
@@ -65,7 +66,38 @@ def read_singly(cluster: Cluster, topic: str) -> Iterator[pa.RecordBatch]:
         "auto.offset.reset": "error",
         "isolation.level": "read_uncommitted",
     }
-    consumer = Consumer(settings)
+
+
+class ConfluentRanges:
+    """Reads ranges of offsets through librdkafka, a consumer for each partition. Satisfies ``ranges.Ranges``."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._cluster, self._topic = cluster, topic
+        self._consumers: dict[int, Consumer] = {}
+        self._places: dict[int, int] = {}
+        """The offset that a consumer would give next."""
+
+    def read(self, partition: int, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """The records at the offsets ``start … stop − 1``."""
+        if start >= stop:
+            return
+        if partition not in self._consumers:
+            self._consumers[partition] = Consumer({**_settings(self._cluster), "queued.max.messages.kbytes": _AHEAD})
+        consumer = self._consumers[partition]
+        if self._places.pop(partition, None) != start:
+            consumer.assign([TopicPartition(self._topic, partition, start)])
+        yield from _read_on(consumer, TopicPartition(self._topic, partition, start), stop)
+        self._places[partition] = stop  # whoever breaks off begins anew
+
+    def close(self) -> None:
+        """Hang up."""
+        for consumer in self._consumers.values():
+            consumer.close()
+
+
+def read_singly(cluster: Cluster, topic: str) -> Iterator[pa.RecordBatch]:
+    """All records that are there now, some thousands at a time, each of one partition."""
+    consumer = Consumer(_settings(cluster))
     try:
         for number in _partitions(consumer, topic, cluster.bootstrap):
             begin, end = consumer.get_watermark_offsets(TopicPartition(topic, number), _SECONDS, cached=False)
@@ -77,6 +109,13 @@ def read_singly(cluster: Cluster, topic: str) -> Iterator[pa.RecordBatch]:
 
 def _read(consumer: Consumer, place: TopicPartition, end: int) -> Iterator[pa.RecordBatch]:
     consumer.assign([place])
+    for rows in _read_on(consumer, place, end):
+        yield of_partition(place.partition, rows)
+    consumer.unassign()
+
+
+def _read_on(consumer: Consumer, place: TopicPartition, end: int) -> Iterator[pa.RecordBatch]:
+    """What comes from a partition that is assigned already."""
     offset, empty = place.offset, 0
     while offset < end:
         messages = consumer.consume(min(_AT_ONCE, end - offset), _WAIT)
@@ -91,8 +130,7 @@ def _read(consumer: Consumer, place: TopicPartition, end: int) -> Iterator[pa.Re
                 raise Refused("records cannot be read", error.code(), place.topic, place.partition, error.str())
         rows = _rows(messages)
         offset = int(rows.column("offset")[-1].as_py()) + 1
-        yield of_partition(place.partition, rows)
-    consumer.unassign()
+        yield rows
 
 
 def _rows(messages: list[Message]) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ hide that.
 
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from streamgauge.transport.kafka.varints import Bytes
 
@@ -30,6 +30,8 @@ SPOKEN = (PRODUCE, FETCH, LIST_OFFSETS, METADATA)
 LATEST, EARLIEST = -1, -2
 _CLIENT = b"streamgauge"
 _HEAD = struct.Struct(">ihhih")
+_NUMBERS = {form: struct.Struct(f">{form}") for form in "bhiq"}
+_STORED = struct.Struct(">ihqqq")
 
 MEANINGS = {
     -1: "the broker does not know what went wrong; its log does",
@@ -89,12 +91,16 @@ class Answer:
 
     def take(self, form: str) -> int:
         """A number: ``h``, ``i``, ``q`` or ``b`` as struct has them."""
-        found: int
+        found: int = self.fields(_NUMBERS[form])[0]
+        return found
+
+    def fields(self, form: struct.Struct) -> tuple[Any, ...]:
+        """Several numbers at once."""
         try:
-            (found,) = struct.unpack_from(">" + form, self._data, self._at)
+            found = form.unpack_from(self._data, self._at)
         except struct.error as error:
             raise KafkaFailure(f"an answer of the broker is too short: {error}") from error
-        self._at += struct.calcsize(">" + form)
+        self._at += form.size
         return found
 
     def raw(self, length: int) -> memoryview:
@@ -162,9 +168,8 @@ def stored(answer: Answer, address: str) -> list[Stored]:
     """The answer to a Produce request; raises if any batch was not taken."""
 
     def partition_of(topic: str) -> Stored:
-        partition, code = answer.take("i"), answer.take("h")
-        found = Stored(partition, answer.take("q"), answer.take("q"))
-        answer.take("q")
+        partition, code, offset, appended, _ = answer.fields(_STORED)
+        found = Stored(partition, offset, appended)
         errors = answer.many(lambda: (answer.take("i"), answer.text()))
         said = "; ".join(filter(None, [answer.text(), *(f"record {n}: {why}" for n, why in errors[:3])]))
         if code:
@@ -249,10 +254,14 @@ class Fetched(NamedTuple):
     data: memoryview
 
 
-def fetch(topic: str, wanted: Mapping[int, int], size: int) -> list[Buffer]:
-    """The body of a Fetch request: what is there from these offsets on, at most so many bytes, without waiting."""
+def fetch(topic: str, wanted: Mapping[int, int], size: int, seconds: float = 0.0) -> list[Buffer]:
+    """The body of a Fetch request: what is there from these offsets on, at most so many bytes.
+
+    The broker waits so long if there is nothing. One batch it sends whole, however large.
+    """
     asked = [struct.pack(">iqi", number, offset, size) for number, offset in wanted.items()]
-    return [struct.pack(">iiiib", -1, 0, 0, size, 0) + array([text(topic) + array(asked)])]
+    wait = int(seconds * 1000)
+    return [struct.pack(">iiiib", -1, wait, min(wait, 1), size, 0) + array([text(topic) + array(asked)])]
 
 
 def fetched(answer: Answer, address: str) -> list[Fetched]:

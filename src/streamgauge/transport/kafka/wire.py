@@ -100,10 +100,10 @@ class Wire:
             found.update(protocol.offsets(answer, broker.address))
         return dict(sorted(found.items()))
 
-    def fetch(self, node: int, topic: str, wanted: Mapping[int, int], size: int) -> list[Fetched]:
-        """What a broker has of these partitions from these offsets on, at most so many bytes, without waiting."""
+    def fetch(self, node: int, topic: str, wanted: Mapping[int, int], size: int, seconds: float = 0.0) -> list[Fetched]:
+        """What a broker has of these partitions from these offsets on, at most so many bytes; it waits so long."""
         broker = self.broker(node)
-        answer = broker.ask(protocol.FETCH, protocol.fetch(topic, wanted, size))
+        answer = broker.ask(protocol.FETCH, protocol.fetch(topic, wanted, size, seconds))
         return protocol.fetched(answer, broker.address)
 
     def close(self) -> None:
