@@ -1,4 +1,4 @@
-"""Calibrations are kept per machine and placement, and their workspaces leave nothing behind."""
+"""Calibrations are kept per machine, placement and transport, and their workspaces leave nothing behind."""
 
 import io
 import re
@@ -35,6 +35,25 @@ def test_the_newest_calibration_of_a_machine_and_placement_counts(tmp_path: Path
     assert kept(tmp_path, "another box", "driver on 0") is None
 
 
+def test_a_calibration_over_kafka_stands_beside_the_one_over_the_queue(tmp_path: Path) -> None:
+    long = "a machine whose name is so long that it would push everything else out of the name of a file " * 2
+    over_kafka = replace(made(machine=long, queue=1.5e6), transport="kafka, binary records")
+    keep(tmp_path, over_kafka)
+    assert kept(tmp_path, long, "driver on 0") is None
+    keep(tmp_path, made(machine=long))
+    assert kept(tmp_path, long, "driver on 0") == made(machine=long)
+    assert kept(tmp_path, long, "driver on 0", "kafka, binary records") == over_kafka
+    assert kept(tmp_path, long, "driver on 0", "kafka, json records") is None
+
+
+def test_a_person_reads_what_generator_and_broker_carry() -> None:
+    ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
+    text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records"))
+    assert "box, 2 cores; driver on 0; kafka, binary records\n" in text
+    assert "generator and broker carry 1.5M/s flat out; searches go up to 60% of it, 900k/s\n" in text
+    assert "collector" not in text
+
+
 def lag(rate: float, worst: float = 2e6, achieved: float = 1.0) -> ScheduleLag:
     return ScheduleLag(rate, achieved * rate, 150_000, 2_000_000, round(worst), 300_000_000, 600, 1_000_000)
 
@@ -57,6 +76,7 @@ def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> N
     content = read_content(path, "calibration")
     for name in ("believed", "probes"):
         del content["ceilings"][name]
+    del content["transport"]
     path.write_bytes(encode("calibration", content))
     assert kept(tmp_path, "box, 2 cores", "driver on 0") == made()
 

@@ -1,8 +1,11 @@
-"""Calibration: how far the harness can be believed on one machine, in one placement."""
+"""Calibration: how far the harness can be believed on one machine, in one placement, over one transport."""
 
 from dataclasses import dataclass
 
 from streamgauge.model.units import format_duration, format_rate
+
+QUEUE = "queue"
+"""What a calibration over the queue calls its transport; others name what their rates hang on as well."""
 
 CLIP = 0.8
 """A search never goes beyond this share of the driver's flat-out rate; past it the driver would be measured."""
@@ -29,8 +32,9 @@ class Ceilings:
     """What the driver can do, in events and rows per second, and how late its ticks are, in nanoseconds."""
 
     queue: float
-    """From the generator through the queue to a consumer that does nothing, flat out."""
+    """From the generator through the queue, or the broker, to a consumer that does nothing, flat out."""
     collector: float
+    """0 on Kafka: outputs are read from their topic when the trial is over."""
     rate: float
     """The rate at which the schedule lag was measured."""
     lag_p50: float
@@ -86,6 +90,7 @@ class Calibration:
     capacities: tuple[CapacityRow, ...] = ()
     latencies: tuple[LatencyRow, ...] = ()
     seconds: float = 0.0
+    transport: str = QUEUE
 
     def problems(self) -> list[tuple[str, str]]:
         """Verdict and reason of the trials that say nothing: the machine was disturbed, or the harness is wrong."""

@@ -4,17 +4,18 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from streamgauge.model.calibration import Calibration, Ceilings
+from streamgauge.model.calibration import QUEUE, Calibration, Ceilings
 from streamgauge.model.units import format_count, format_duration, format_rate
 
 
 def render_calibration(c: Calibration) -> RenderableType:
     """Ceilings first, then what was known against what was measured."""
     top = c.ceilings
+    over = "queue" if c.transport == QUEUE else "broker"
     lines = [
-        f"{c.machine}; {c.placement}",
-        f"generator and queue carry {format_rate(top.queue)} flat out; {_believed(top)}",
-        f"the collector takes {format_count(top.collector)} rows/s",
+        f"{c.machine}; {c.placement}" + ("" if c.transport == QUEUE else f"; {c.transport}"),
+        f"generator and {over} carry {format_rate(top.queue)} flat out; {_believed(top)}",
+        *([f"the collector takes {format_count(top.collector)} rows/s"] if top.collector else []),
         f"ticks at {format_rate(top.rate)} are late by {format_duration(top.lag_p50)} (median), "
         f"{format_duration(top.lag_p99)} (p99), {format_duration(top.lag_max)} (max)",
     ]

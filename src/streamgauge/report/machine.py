@@ -93,7 +93,8 @@ def _question(asked: Experiment | None) -> Iterator[Pair]:
         f"seed {asked.seed}",
     )
     if asked.ceiling is not None:
-        yield "driver", f"believed up to {format_rate(asked.ceiling)} on this machine"
+        believed = f"believed up to {format_rate(asked.ceiling)} on this machine"
+        yield "driver", believed + (", over Kafka" if asked.transport.name == "kafka" else "")
 
 
 def _param(key: str, value: object) -> str:

@@ -1,4 +1,4 @@
-"""Calibrations in the results folder, one per machine and placement; the newest counts."""
+"""Calibrations in the results folder, one per machine, placement and transport; the newest counts."""
 
 import fcntl
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamgauge.model.calibration import Calibration
+from streamgauge.model.calibration import QUEUE, Calibration
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
 
@@ -17,16 +17,16 @@ _LOCK = "lock"
 
 
 def keep(root: Path, calibration: Calibration) -> Path:
-    """Write it, in place of an older one of the same machine and placement."""
-    path = _path(root, calibration.machine, calibration.placement)
+    """Write it, in place of an older one of the same machine, placement and transport."""
+    path = _path(root, calibration.machine, calibration.placement, calibration.transport)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode("calibration", calibration))
     return path
 
 
-def kept(root: Path, machine: str, placement: str) -> Calibration | None:
-    """The one of this machine and placement, if there is one."""
-    path = _path(root, machine, placement)
+def kept(root: Path, machine: str, placement: str, transport: str = QUEUE) -> Calibration | None:
+    """The one of this machine, placement and transport, if there is one."""
+    path = _path(root, machine, placement, transport)
     return read_value(path, "calibration", Calibration) if path.exists() else None
 
 
@@ -61,6 +61,8 @@ def _held(lock: Path) -> bool:
     return False
 
 
-def _path(root: Path, machine: str, placement: str) -> Path:
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", f"{machine}-{placement}").strip("-").lower()
+def _path(root: Path, machine: str, placement: str, transport: str) -> Path:
+    # the queue was the only one once, and long names are cut off at their end
+    told = f"{machine}-{placement}" if transport == QUEUE else f"{transport}-{machine}-{placement}"
+    slug = re.sub(r"[^A-Za-z0-9]+", "-", told).strip("-").lower()
     return root / FOLDER / f"{slug[:120]}.json"
