@@ -7,10 +7,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
@@ -22,6 +24,8 @@ from survivors import MARK, marked, within
 from streamgauge.run.brokers import Brokers, start_brokers, until
 from streamgauge.transport.kafka.administer import Administration, ClusterError, Leftovers, WrongLeaders
 from streamgauge.transport.kafka.cluster import Cluster, Security
+from streamgauge.transport.kafka.producer import Part, open_producer
+from streamgauge.transport.kafka.reader import open_ends, read_topic
 from streamgauge.transport.kafka.topics import Topic, run_of, topic_name
 
 pytestmark = needs_kafka
@@ -137,6 +141,18 @@ def test_a_cluster_that_demands_tls_and_scram_is_used_like_any_other(secured: tu
     produce(cluster, topic, 50)
     assert sum(admin.ends([topic])[topic]) == 50
     assert admin.reset([Topic(topic, 2)]) == 1
+
+
+def test_events_go_into_such_a_cluster_and_come_back(secured: tuple[Brokers, Path]) -> None:
+    cluster, topic = secured[0].cluster, topic_name("secured", 2, "events")
+    Administration(cluster, until).create([Topic(topic, 2)])
+    values = np.arange(2_000).astype(np.uint8).reshape(500, 4)
+    producer = open_producer(cluster, topic, time.monotonic_ns)
+    producer.publish({1: Part(None, values, np.full(500, 10**15))})
+    producer.flush(20)
+    producer.close()
+    assert producer.acknowledged() == open_ends(cluster, topic).ask() == {0: 0, 1: 500}
+    assert read_topic(cluster, topic).column("value").to_pylist() == [row.tobytes() for row in values]
 
 
 def test_nobody_else_is_let_in_and_the_reason_is_said(

@@ -1,5 +1,7 @@
 """Events into a real topic and back: both producers, both readers, and what a broker refuses."""
 
+import os
+import signal
 import socket
 import threading
 import time
@@ -186,6 +188,48 @@ def test_events_that_may_linger_gather_into_one_batch() -> None:
         batches[linger] = len(producer.take_receipts())
         producer.close()
     assert batches == {0: 30, 300_000_000: 3}
+
+
+@contextmanager
+def nobody_answers() -> Iterator[None]:
+    """The broker stands still meanwhile: it takes bytes, as the system does, and says nothing."""
+    (broker,) = shared().brokers.processes
+    os.kill(broker.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(broker.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("linger", [0, 1_000_000])
+def test_a_producer_that_waits_for_an_answer_sleeps(linger: int) -> None:
+    producer = VectorisedProducer(
+        shared().cluster, fresh_topic(PARTITIONS), time.monotonic_ns, Sending(linger=linger, in_flight=1)
+    )
+    whole = ticks(100, 2)
+    with nobody_answers():
+        producer.publish(next(whole))
+        producer.attend(0.05)
+        producer.publish(next(whole))  # it may not go: as many requests as may be are on their way
+        until, calls = time.monotonic() + 0.4, 0
+        while time.monotonic() < until:
+            producer.attend(0.05)
+            calls += 1
+    assert calls <= 9, "each of them waits its 50 ms, however long the events have been there"
+    producer.flush(20)
+    assert producer.acknowledged() == {0: 200, 1: 200, 2: 200}
+    producer.close()
+
+
+def test_what_may_go_goes_without_waiting_for_an_answer_that_nobody_gives() -> None:
+    sending, began = Sending(acks="0", in_flight=1, batch=16_384), time.monotonic()
+    producer = VectorisedProducer(shared().cluster, fresh_topic(PARTITIONS), time.monotonic_ns, sending)
+    [tick] = ticks(10_000, 1)
+    producer.publish(tick)
+    while producer.waiting:
+        producer.attend(20)
+    producer.close()
+    assert time.monotonic() - began < 20
 
 
 def test_a_load_beyond_one_batch_and_one_request_goes_in_several() -> None:

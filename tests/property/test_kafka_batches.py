@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.transport.kafka.inflate import InflateError
-from streamgauge.transport.kafka.records import HEADER, RecordError, batch_size, decode, encode, rows_within
+from streamgauge.transport.kafka.records import HEADER, RecordError, Room, batch_size, decode, encode, rows_within
 from streamgauge.transport.kafka.varints import VarintError, read_varints, varint, widened
 
 NOW = 1_800_000_000_000
@@ -80,6 +80,15 @@ def test_a_batch_reads_back_as_it_was_written(rows: int, key: int | None, value:
     assert told(read.rows) == list(
         zip(range(rows), times.tolist(), expected_keys, [row.tobytes() for row in values], strict=True)
     )
+
+
+def test_memory_that_is_used_again_leaves_nothing_of_the_batch_before() -> None:
+    room, rng = Room(1000), np.random.default_rng(4)
+    for rows in (3, 900, 20, 901, 20, 100, 1):
+        for key, value, spread in ((4, 30, 3), (None, 30, 3), (4, 31, 100), (4, 30, 0)):
+            keys = None if key is None else bytes_of(rows, key, rows)
+            values, times = bytes_of(rows, value, rows + 1), NOW + rng.integers(0, spread + 1, rows)
+            assert encode(keys, values, times, room).tobytes() == encode(keys, values, times).tobytes()
 
 
 records = st.builds(

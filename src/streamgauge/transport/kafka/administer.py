@@ -7,6 +7,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec, PartitionMetadata
 
 from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of
 
 _SECONDS = 20.0
@@ -31,7 +32,7 @@ class Promise(Protocol):
     def result(self, timeout: float | None = None) -> object: ...
 
 
-class ClusterError(RuntimeError):
+class ClusterError(KafkaFailure):
     """The cluster does not do what it is asked; the sentence says where it is and why."""
 
 

@@ -14,6 +14,9 @@ from streamgauge.transport.kafka.varints import Matrix
 
 _MILLI = SECOND // 1_000
 _MOST_MESSAGES = 10_000_000
+_SHOWN = 2
+_UNKNOWN = -1
+"""The lowest number that a broker has for an error; librdkafka's own are below it."""
 
 
 def _settings(cluster: Cluster, sending: Sending) -> dict[str, object]:
@@ -40,26 +43,46 @@ class ConfluentProducer:
 
     def __init__(self, cluster: Cluster, topic: str, sending: Sending) -> None:
         self._topic, self._how = topic, sending
-        self._heard = ""
+        self._where = cluster.bootstrap
+        self._said = dict[str, None]()
         self._failed: KafkaFailure | None = None
-        self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
-        self._done = dict.fromkeys(self._partitions(cluster), 0)
-        self._told = {partition: self._teller(partition) for partition in self._done}
+        self._leaders: frozenset[str] = frozenset()
         self._published = 0
+        self._done = dict[int, int]()
+        self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
+        self._done |= dict.fromkeys(self._partitions(cluster), 0)
+        self._told = {partition: self._teller(partition) for partition in self._done}
 
     def _partitions(self, cluster: Cluster) -> list[int]:
         try:
-            found = self._client.list_topics(self._topic, timeout=self._how.patience / SECOND).topics[self._topic]
+            told = self._client.list_topics(self._topic, timeout=self._how.patience / SECOND)
         except KafkaException as error:
             heard = f" ({self._heard})" if self._heard else ""
             raise Unreachable(f"the cluster at {cluster.bootstrap}: {error.args[0].str()}{heard}") from error
+        found = told.topics[self._topic]
         if found.error is not None:
             raise Refused("the cluster does not describe the topic", found.error.code(), self._topic)
+        leading = {told.brokers[held.leader] for held in found.partitions.values() if held.leader in told.brokers}
+        self._leaders = frozenset(f"{broker.host}:{broker.port}/{broker.id}:" for broker in leading)
         return sorted(found.partitions)
 
     def _hear(self, error: KafkaError) -> None:
-        """What goes wrong with connections; it is said where something fails because of it."""
-        self._heard = error.str()
+        """What goes wrong with connections. librdkafka would try again, and for long; we have lost records, or time.
+
+        A connection that matters is one to a broker that leads: those that it found the cluster by come and go.
+        """
+        self._said[error.str()] = None
+        gone = error.code() == KafkaError._ALL_BROKERS_DOWN or any(name in error.str() for name in self._leaders)
+        if gone and self._leaders and self._failed is None:
+            self._failed = Unreachable(f"the connection to {self._where} broke: {self._heard}; {self._left()}")
+
+    @property
+    def _heard(self) -> str:
+        """What was said of connections last."""
+        return "; ".join([*self._said][-_SHOWN:])
+
+    def _left(self) -> str:
+        return f"{self.waiting} records of {self._topic} were not acknowledged"
 
     def _teller(self, partition: int) -> Callable[[KafkaError | None, Message], None]:
         """Counts what is delivered to a partition, and keeps what goes wrong first."""
@@ -68,11 +91,18 @@ class ConfluentProducer:
             if error is None:
                 self._done[partition] += 1
             elif self._failed is None:
-                detail = "; ".join(filter(None, [error.str(), self._heard]))
-                what = "the cluster did not take records"
-                self._failed = Refused(what, error.code(), self._topic, partition, detail)
+                self._failed = self._lost(error, partition)
 
         return told
+
+    def _lost(self, error: KafkaError, partition: int) -> KafkaFailure:
+        """A record that was not taken: by a broker, which says why, or by none, which librdkafka alone tells."""
+        detail = "; ".join(filter(None, [error.str(), self._heard]))
+        if error.code() < _UNKNOWN:
+            return Unreachable(
+                f"no broker took records for {self._topic}, partition {partition}: {detail}; {self._left()}"
+            )
+        return Refused("the cluster did not take records", error.code(), self._topic, partition, detail)
 
     @property
     def waiting(self) -> int:
@@ -116,9 +146,7 @@ class ConfluentProducer:
         self.attend()
         if self.waiting:
             heard = f" ({self._heard})" if self._heard else ""
-            raise Unreachable(
-                f"{self.waiting} records of {self._topic} were not acknowledged within {seconds:g} s{heard}"
-            )
+            raise Unreachable(f"{self._left()} within {seconds:g} s{heard}")
 
     def close(self) -> None:
         """Hang up. What was not flushed is lost."""

@@ -8,7 +8,7 @@ avro    a plain datum, no registry; numbers are filled up with continuation byte
 
 Packed decimal is the binary form that Spark SQL reads without a user's function: ``hex`` gives the digits, a cast the
 number. It has no other way from bytes to a number than text: ``cast(binary as bigint)`` does not exist, and big-endian
-integers by ``conv(hex(…), 16, 10)`` cost more than twice as much.
+integers by ``conv(hex(…), 16, 10)`` cost more than twice as much (docs/adr/0015).
 
 Times are microseconds since 1970. Each event carries ``due`` and its number in the stream, ``sequence``.
 """

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import google_crc32c
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.transport.kafka.inflate import inflate
@@ -25,6 +26,7 @@ from streamgauge.transport.kafka.varints import (
     VarintError,
     first_of,
     read_varints,
+    spread,
     varint,
     widened,
     width_of,
@@ -60,9 +62,8 @@ def _blocks(rows: int) -> Iterator[tuple[int, int]]:
         start, width = stop, width + 1
 
 
-def _base(timestamps: Ints) -> tuple[int, int]:
+def _base(first: int, last: int) -> tuple[int, int]:
     """Base timestamp and the width that every difference from it has."""
-    first, last = int(timestamps.min()), int(timestamps.max())
     width = 1
     while last - first + first_of(width) >= first_of(width + 1):
         width += 1
@@ -130,40 +131,80 @@ def _template(rows: int, key: int | None, value: int, stamp: int) -> Bytes:
     return out
 
 
-def encode(keys: Matrix | None, values: Matrix, timestamps: Ints, room: Bytes | None = None) -> Bytes:
+Wholes = npt.NDArray[np.void]
+"""Rows of bytes, each taken as one thing: numpy's loop over single bytes takes several times as long."""
+
+
+class _Block(NamedTuple):
+    """The records of a batch whose offsets have one width, and the columns in them that are filled each time."""
+
+    start: int
+    stop: int
+    columns: tuple[Wholes, ...]
+
+
+class Room:
+    """Memory for one batch after the other: what is the same in all of them is written into it once."""
+
+    def __init__(self, size: int) -> None:
+        self._data = np.empty(size, np.uint8)
+        self._like: tuple[int | None, int, int] | None = None
+        self._filled = self._rows = 0
+        self._blocks = list[_Block]()
+
+    def prepared(self, rows: int, key: int | None, value: int, stamp: int) -> tuple[Bytes, list[_Block]]:
+        """Room for a batch of these widths, with all in it that does not differ, and the places for what does."""
+        like, size = (key, value, stamp), batch_size(rows, key, value, stamp)
+        if size > len(self._data) or like != self._like:
+            self._data = self._data if size <= len(self._data) else np.empty(size, np.uint8)
+            self._like, self._filled, self._rows = like, 0, 0
+        if size > self._filled:
+            template = _template(max(64, 1 << (rows - 1).bit_length()), *like)
+            self._data[self._filled : size] = template[self._filled : size]
+            self._filled = size
+        if rows != self._rows:
+            self._rows, self._blocks = rows, _places(self._data, rows, *like)
+        return self._data[:size], self._blocks
+
+
+def _places(data: Bytes, rows: int, key: int | None, value: int, stamp: int) -> list[_Block]:
+    """Where timestamps, keys and values go in a batch of so many records."""
+    found, at = [], HEADER.size
+    for start, stop in _blocks(rows):
+        row = _row(width_of(start), stamp, key, value)
+        block = data[at : at + row.size * (stop - start)].reshape(stop - start, row.size)
+        columns = ((row.stamp, stamp), (row.key, key), (row.value, value))
+        places = tuple(block[:, begin : begin + width].view(_whole(width))[:, 0] for begin, width in columns if width)
+        found.append(_Block(start, stop, places))
+        at += block.size
+    return found
+
+
+@lru_cache(maxsize=256)
+def _whole(width: int) -> np.dtype[np.void]:
+    return np.dtype((np.void, width))
+
+
+def encode(keys: Matrix | None, values: Matrix, timestamps: Ints, room: Room | None = None) -> Bytes:
     """One batch of at least one record, without compression. Timestamps are milliseconds since 1970.
 
-    It is written into ``room`` where that is large enough: memory that is used again costs no page faults.
+    It is written into ``room`` if there is one, and stays there until that is used for the next.
     """
     rows, value = values.shape
     key = None if keys is None else keys.shape[1]
-    base, stamp = _base(timestamps)
-    stamps = widened(timestamps - base, stamp)
-    template = _template(max(64, 1 << (rows - 1).bit_length()), key, value, stamp)
-    size = batch_size(rows, key, value, stamp)
-    out = np.empty(size, np.uint8) if room is None or len(room) < size else room[:size]
-    out[:] = template[:size]
-    at = HEADER.size
-    for start, stop in _blocks(rows):
-        row = _row(width_of(start), stamp, key, value)
-        block = out[at : at + row.size * (stop - start)].reshape(stop - start, row.size)
-        _copy(block, row.stamp, stamps[start:stop])
-        if keys is not None:
-            _copy(block, row.key, keys[start:stop])
-        _copy(block, row.value, values[start:stop])
-        at += block.size
-    times, nobody = (base, int(timestamps.max())), (_NOBODY, _NOBODY, _NOBODY)
-    HEADER.pack_into(out.data, 0, 0, size - _FRAME, -1, _MAGIC, 0, 0, rows - 1, *times, *nobody, rows)
+    first, last = int(np.minimum.reduce(timestamps)), int(np.maximum.reduce(timestamps))
+    base, stamp = _base(first, last)
+    stamps = spread(((timestamps - base) << 1).view(np.uint64), stamp)
+    out, blocks = (room or Room(0)).prepared(rows, key, value, stamp)
+    filled = [each for each in (stamps, keys, values) if each is not None and each.shape[1]]
+    columns = [np.ascontiguousarray(each).view(_whole(each.shape[1]))[:, 0] for each in filled]
+    for block in blocks:
+        for place, column in zip(block.columns, columns, strict=True):
+            place[:] = column[block.start : block.stop]
+    nobody = (_NOBODY, _NOBODY, _NOBODY)
+    HEADER.pack_into(out.data, 0, 0, len(out) - _FRAME, -1, _MAGIC, 0, 0, rows - 1, base, last, *nobody, rows)
     _CHECKSUM.pack_into(out.data, _CHECKED_FROM - _CHECKSUM.size, google_crc32c.value(out[_CHECKED_FROM:]))
     return out
-
-
-def _copy(block: Matrix, at: int, column: Matrix) -> None:
-    """Copy rows of bytes as wholes: numpy's loop over single bytes takes several times as long."""
-    width = column.shape[1]
-    if width:
-        whole = np.dtype((np.void, width))
-        block[:, at : at + width].view(whole)[:, 0] = np.ascontiguousarray(column).view(whole)[:, 0]
 
 
 class _Batch(NamedTuple):

@@ -52,7 +52,12 @@ def widened(numbers: Ints, width: int) -> Matrix:
     rest = ((wide << 1) ^ (wide >> 63)).view(np.uint64)
     if width < LONGEST and len(rest) and int(rest.max()) >> (7 * width):
         raise VarintError(f"{int(wide[rest.argmax()])} does not fit into a varint of {width} bytes")
-    out = np.empty((len(wide), width), np.uint8)
+    return spread(rest, width)
+
+
+def spread(rest: npt.NDArray[np.uint64], width: int) -> Matrix:
+    """Zigzag numbers, of which it is known that they fit, as varints of one width."""
+    out = np.empty((len(rest), width), np.uint8)
     for place in range(width - 1):
         out[:, place] = rest.astype(np.uint8) | _MORE  # of the eight lowest bits, seven and the mark
         rest = rest >> _SEVEN

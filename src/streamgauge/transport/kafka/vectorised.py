@@ -18,14 +18,14 @@ from streamgauge.transport.kafka import protocol
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.producer import MILLI, Now, Part, Receipt, Sending, Tick, TooFarBehind
 from streamgauge.transport.kafka.protocol import Answer, Batch, KafkaFailure, Unreachable
-from streamgauge.transport.kafka.records import encode, rows_within
-from streamgauge.transport.kafka.varints import Bytes
+from streamgauge.transport.kafka.records import Room, encode, rows_within
 from streamgauge.transport.kafka.wire import Connection, Wire
 
 _ACKS = {"0": 0, "1": 1, "all": -1}
 _PIECES = 64  # buffers handed to the system at once: it takes 1024 at most
 _CHUNK = 1 << 16
 _LOOK_EVERY = 0.1
+_NEVER = 3600 * SECOND
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ class _Sent(NamedTuple):
 
     number: int
     rows: dict[int, int]
-    rooms: list[Bytes]
+    rooms: list[Room]
     end: int
     sent_ns: int
 
@@ -102,7 +102,7 @@ class _Line:
         """Whether bytes wait for the system to take them."""
         return bool(self._out)
 
-    def request(self, body: list[protocol.Buffer], rows: dict[int, int], rooms: list[Bytes], now: int) -> None:
+    def request(self, body: list[protocol.Buffer], rows: dict[int, int], rooms: list[Room], now: int) -> None:
         """Queue a Produce request."""
         self._asked += 1
         pieces = protocol.framed(protocol.PRODUCE, self._asked, body)
@@ -130,6 +130,8 @@ class _Line:
         try:
             while got := self.socket.recv(_CHUNK):
                 self._in += got
+                if len(got) < _CHUNK:
+                    return self._answers()
         except BlockingIOError:
             return self._answers()
         except OSError as error:
@@ -167,10 +169,11 @@ class VectorisedProducer:
         self._wire = Wire(cluster.bootstrap, sending.patience / SECOND)
         leaders = self._wire.leaders(topic)
         self._lines = {node: _Line(self._wire.broker(node)) for node in sorted({*leaders.values()})}
+        self._by_file = {line.socket.fileno(): line for line in self._lines.values()}
         self._line_of = {partition: self._lines[node] for partition, node in leaders.items()}
         self._shelves = {partition: _Shelf() for partition in leaders}
         self._done = dict.fromkeys(leaders, 0)
-        self._rooms = list[Bytes]()
+        self._rooms = list[Room]()
         self._receipts = list[Receipt]()
         self.waiting = 0
 
@@ -198,26 +201,25 @@ class VectorisedProducer:
 
     def attend(self, seconds: float = 0.0) -> None:
         """Move what can be moved; if there is nothing, wait for it, at most so long."""
-        self._move(gather=True)
-        if seconds > 0:
-            self._await(seconds)
-            self._move(gather=True)
+        self._move(seconds, gather=True)
 
-    def _move(self, gather: bool) -> None:
+    def _move(self, seconds: float, gather: bool) -> None:
         """Take in answers, make requests of what may go, and write. ``gather``: events may wait for more of them."""
+        answering = self._await(seconds, gather)
         now = self._now()
-        for line in self._lines.values():
-            self._take_in(line, now)
+        for line in answering:
+            for sent, answer in line.read():
+                for partition, offset, appended in protocol.stored(answer, line.address):
+                    self._confirm(sent, partition, offset, appended, now)
+                self._rooms += sent.rooms
         for line in self._lines.values():
             while len(line.flying) < self._how.in_flight and (ready := self._ready(line, now, gather)):
                 self._request(line, ready, now)
             line.write()
+            self._look_after(line, now)
 
-    def _take_in(self, line: _Line, now: int) -> None:
-        for sent, answer in line.read():
-            for partition, offset, appended in protocol.stored(answer, line.address):
-                self._confirm(sent, partition, offset, appended, now)
-            self._rooms += sent.rooms
+    def _look_after(self, line: _Line, now: int) -> None:
+        """Confirm what nobody answers, and miss what should have been answered long ago."""
         if self._how.acks == "0":
             for sent in line.handed_over():
                 for partition in sent.rows:
@@ -235,39 +237,53 @@ class VectorisedProducer:
 
     def _ready(self, line: _Line, now: int, gather: bool) -> list[int]:
         """Partitions of a broker whose events may go."""
-        patient = gather and self._how.linger > 0
         return [
             partition
             for partition, shelf in self._shelves.items()
-            if shelf.rows
-            and self._line_of[partition] is line
-            and not (patient and shelf.size < self._how.batch and now - shelf.since_ns < self._how.linger)
+            if shelf.rows and self._line_of[partition] is line and self._left(shelf, now, gather) <= 0
         ]
+
+    def _left(self, shelf: _Shelf, now: int, gather: bool) -> int:
+        """Nanoseconds that the events of a shelf still wait for more of them."""
+        if not gather or shelf.size >= self._how.batch:
+            return 0
+        return shelf.since_ns + self._how.linger - now
 
     def _request(self, line: _Line, ready: list[int], now: int) -> None:
         """One batch of each partition."""
-        batches, rows, rooms = list[Batch](), dict[int, int](), list[Bytes]()
+        batches, rows, rooms = list[Batch](), dict[int, int](), list[Room]()
         for partition in ready:
             shelf = self._shelves[partition]
             key, value = _shape(shelf.parts[0])
             part = shelf.take(rows_within(self._how.batch, key, value))
             shelf.since_ns = now
-            room = self._rooms.pop() if self._rooms else np.empty(self._how.batch + _CHUNK, np.uint8)
+            room = self._rooms.pop() if self._rooms else Room(self._how.batch)
             batches.append(Batch(partition, encode(part.keys, part.values, part.due_us // MILLI, room)))
             rows[partition] = len(part.values)
             rooms.append(room)
         seconds = self._how.patience / SECOND
         line.request(protocol.produce(self._topic, batches, _ACKS[self._how.acks], seconds), rows, rooms, now)
 
-    def _await(self, seconds: float) -> None:
-        """Until an answer comes, the system takes more bytes, or events have waited long enough for more of them."""
-        lines = list(self._lines.values())
-        if self._how.linger:
-            since = min((shelf.since_ns for shelf in self._shelves.values() if shelf.rows), default=None)
-            over = seconds if since is None else (since + self._how.linger - self._now()) / SECOND
-            seconds = min(seconds, max(over, 0.0))
-        writing = [line.socket for line in lines if line.unsent]
-        select.select([line.socket for line in lines], writing, [], seconds)
+    def _await(self, seconds: float, gather: bool) -> list[_Line]:
+        """Until an answer comes, the system takes more bytes, or events have waited long enough for more of them.
+
+        The connections with answers.
+        """
+        if seconds > 0:
+            seconds = min(seconds, self._soonest(gather))
+        writing = [number for number, line in self._by_file.items() if line.unsent]
+        answering, _, _ = select.select(self._by_file, writing, [], seconds)
+        return [self._by_file[number] for number in answering]
+
+    def _soonest(self, gather: bool) -> float:
+        """Seconds until events may go without an answer having come.
+
+        Those whose broker has as many requests as it may have wait for an answer, however long they have been there:
+        looking at the clock again and again for their sake would only burn time.
+        """
+        now, most = self._now(), self._how.in_flight
+        free = (shelf for n, shelf in self._shelves.items() if shelf.rows and len(self._line_of[n].flying) < most)
+        return max(0, min((self._left(shelf, now, gather) for shelf in free), default=_NEVER)) / SECOND
 
     def acknowledged(self) -> dict[int, int]:
         """Events of each partition that the broker has confirmed."""
@@ -281,13 +297,12 @@ class VectorisedProducer:
     def flush(self, seconds: float) -> None:
         """Send all that waits, and return when it is acknowledged; raise if that takes longer."""
         ends = self._now() + int(seconds * SECOND)
-        self._move(gather=False)
+        self._move(0.0, gather=False)
         while self.waiting:
             left = (ends - self._now()) / SECOND
             if left <= 0:
                 raise Unreachable(f"{self.waiting} records of {self._topic} were not acknowledged within {seconds:g} s")
-            self._await(min(left, _LOOK_EVERY))
-            self._move(gather=False)
+            self._move(min(left, _LOOK_EVERY), gather=False)
 
     def close(self) -> None:
         """Hang up. What was not flushed is lost."""
