@@ -188,3 +188,12 @@ def test_any_history_keeps_the_books_balanced_and_every_event_once(
         assert seen[lane] == list(range(position[lane]))
     backlog.acknowledge(made, 0)
     assert (backlog.lag, backlog.held_bytes) == (0, 0)
+
+
+def test_what_was_acknowledged_before_the_last_time_is_answered() -> None:
+    backlog = filled()
+    answered = []
+    for offsets in ({A: 1}, {A: 3, B: 2}, {A: 3}, {A: 5, B: 5}):  # the third says nothing new
+        backlog.acknowledge(offsets, SECOND)
+        answered.append(backlog.answered)
+    assert answered == [0, 1, 1, 5]

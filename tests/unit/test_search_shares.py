@@ -23,16 +23,19 @@ from search_play import (
 from streamgauge.model.experiment import Experiment, Span, Strategy
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import Ask, Purpose
 from streamgauge.model.units import SECOND
 from streamgauge.parse import read
 from streamgauge.run.clock import Limits
 from streamgauge.run.explore import explore
-from streamgauge.search import build
+from streamgauge.search import build, shares
+from streamgauge.search.line import Line
 from streamgauge.store import Store
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 ALSO = (0.9, 0.5)
+SEARCHING = [s for s in STRATEGIES if s != "full"]
+"""Strategies that leave gaps: a full search has confirmed something near every share."""
 
 
 def question(strategy: Strategy = "binary", span: Span = RANGE, also: tuple[float, ...] = ALSO) -> Experiment:
@@ -48,7 +51,7 @@ def truth(span: Span = RANGE, beside: Verdict | None = None) -> Answer:
     return lambda ask: beside if beside and ask.purpose == "measure" else verdict(ask.value <= boundary_of(span))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SEARCHING)
 @pytest.mark.parametrize("span", [FIVE, RANGE])
 def test_every_strategy_measures_the_shares_last_and_finds_what_it_would_find_without(
     strategy: Strategy, span: Span
@@ -66,7 +69,7 @@ def test_every_strategy_measures_the_shares_last_and_finds_what_it_would_find_wi
 
 
 @pytest.mark.parametrize("beside", [FAILS, UNDECIDED, CRASHES])
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SEARCHING)
 def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Strategy, beside: Verdict) -> None:
     (plain,), before = found(question(strategy, also=()), truth())
     (finding,), past = found(question(strategy, also=(0.9,)), truth(beside=beside))
@@ -132,7 +135,7 @@ def test_a_share_may_lie_below_the_range() -> None:
     assert past[-1].ask.value == pytest.approx(525, rel=1e-3)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SEARCHING)
 def test_every_prefix_of_the_past_replays_to_the_same_question(strategy: Strategy) -> None:
     asked: list[Ask] = []
 
@@ -146,7 +149,7 @@ def test_every_prefix_of_the_past_replays_to_the_same_question(strategy: Strateg
         assert build(question(strategy), "simulated").next(again) == told.ask
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", SEARCHING)
 def test_the_forecast_has_the_shares_in_it(strategy: Strategy) -> None:
     plain = build(question(strategy, also=()), "").forecast()
     with_shares = build(question(strategy), "").forecast()
@@ -181,3 +184,23 @@ def test_a_run_in_virtual_time_measures_at_ninety_percent_and_resumes_to_it(tmp_
     assert cut.ended
     assert (cut.findings[0].status, cut.findings[0].also) == (finding.status, ())
     assert explore(asked, other).findings == whole.findings
+
+
+def test_a_confirmation_that_was_as_near_as_the_precision_tells_is_the_measurement() -> None:
+    line = Line("load", "rate", upwards=True, easy=10.0, hard=5_000.0)
+
+    def told(value: float, number: int, purpose: Purpose = "confirm", *, holds: bool = True) -> Told:
+        return Told(Ask("load", value, purpose), verdict(holds), number)
+
+    asked = question(also=(0.9,))
+    for searched, wanted in (
+        ([told(910.0, 1), told(1000.0, 2)], (0.91, 1)),
+        ([told(890.0, 1), told(905.0, 3), told(1000.0, 2)], (0.905, 3)),
+        ([told(950.0, 1), told(1000.0, 2)], None),  # too far
+        ([told(900.0, 1, "probe"), told(1000.0, 2)], None),  # too short
+        ([told(900.0, 1, holds=False), told(1000.0, 2)], None),
+    ):
+        found_parts = shares.parts(asked, line, 1000.0, searched, [])
+        assert shares.measured(found_parts) == ((wanted,) if wanted else ())
+    both = shares.parts(asked, line, 1000.0, [told(910.0, 1)], [told(900.0, 4, "measure")])
+    assert shares.measured(both) == ((0.9, 4),), "what was measured on purpose comes first"

@@ -33,41 +33,40 @@ def test_a_warm_up_ends_at_its_limit_and_says_that_it_was_not_flat() -> None:
     assert watch.said() == {"microseconds_per_event": [], "flat": False}
 
 
-def grown(load: list[int], lag: list[int], busy: float = 2.0) -> Seconds:
-    """A second per value, each acknowledged at its end; what waits then. ``busy`` cores are in use."""
-    at = (np.arange(len(load)) + 1) * SECOND
-    columns = {"published": np.array(load), "ack_time": at, "ack_lag": np.array(lag), "queue": np.array(lag)}
-    columns["acknowledged"] = np.full(len(load), 50)
-    columns["sut_cpu"] = np.full(len(load), busy * 1e6)
+def grown(load: list[int], batches: list[tuple[int, int]]) -> Seconds:
+    """A load, second by second, and the micro-batches that it was worked on in: from when to when, in seconds. Each
+    takes all that was published when it began, and is acknowledged at its end."""
+    length, published = len(load), np.concatenate([[0], np.cumsum(load)])
+    columns = {name: np.zeros(length, np.int64) for name in ("acknowledged", "acks", "queue")}
+    columns |= {"published": np.array(load), "ack_time": np.full(length, -1), "ack_lag": np.full(length, -1)}
+    done = 0
+    for begun, ended in batches:
+        second = ended - 1
+        columns["acknowledged"][second], columns["acks"][second] = published[begun] - done, 1
+        columns["ack_time"][second] = ended * SECOND
+        done = published[begun]
+    columns["queue"][-1] = published[-1] - done
     return Seconds(0, {name: column.astype(np.int64) for name, column in columns.items()})
 
 
-def test_the_last_load_that_a_system_kept_up_with_is_where_its_limit_is_looked_for() -> None:
-    reach = Reach(trigger=1.0, cores=1)
-    assert not reach.look(grown([100, 110, 120], [100, 110, 121]))
-    assert not reach.look(grown([100, 110, 120, 130, 140], [100, 110, 121, 200, 400]))
-    assert reach.look(grown([100, 110, 120, 130, 140, 150], [100, 110, 121, 200, 400, 600]))
-    assert reach.rate == 110, "what waited after the third second came in while the load of the second was worked on"
+def test_what_late_micro_batches_get_done_is_where_the_limit_is_looked_for() -> None:
+    load, kept = [100 + 10 * n for n in range(17)], [(2, 4), (4, 6)]
+    reach = Reach(trigger=2.0)
+    assert not reach.look(grown(load[:6], kept))
+    assert reach.rate == 145, "none was late: the load of the last two seconds"
+    assert reach.look(grown(load, [*kept, (6, 9), (9, 17)]))
+    # the first late one worked for three seconds on the events of two, the other for eight on those of three
+    assert reach.rate == pytest.approx(0.93 * np.median([(140 + 150) / 3, (160 + 170 + 180) / 8]))
 
 
-def test_a_pause_that_was_made_up_for_is_forgotten() -> None:
-    reach = Reach(trigger=2.0, cores=2)
-    assert not reach.look(grown([100, 110, 120, 130, 140, 150], [100, 700, 300, 250, 300, 290]))
-    assert reach.rate == 125
-
-
-def test_cores_that_were_not_busy_could_have_carried_more() -> None:
-    for busy, rate in ((1.0, 110.0), (0.95, 110 / 0.95), (0.1, 110 / 0.9)):
-        reach = Reach(trigger=1.0, cores=1)
-        reach.look(grown([100, 110, 120, 130], [100, 110, 121, 500], busy))
-        assert reach.rate == pytest.approx(rate)
-
-
-def test_one_that_never_keeps_up_is_given_some_time_and_what_it_gets_done_is_said() -> None:
-    reach, lag = Reach(trigger=1.0, cores=1), list(range(500, 2500, 100))
-    assert not reach.look(grown([200] * 10, lag[:10]))
-    assert reach.look(grown([200] * 20, lag))
-    assert reach.rate == 50
+def test_one_late_micro_batch_among_several_counts_little() -> None:
+    load = [100] * 20
+    steady = [(2, 5), (5, 8), (8, 11), (11, 14)]
+    reach = Reach(trigger=2.0)
+    reach.look(grown(load, steady))
+    assert reach.rate == pytest.approx(0.93 * 100)
+    reach.look(grown(load, [*steady, (14, 20)]))
+    assert reach.rate == pytest.approx(0.93 * 100), "one that took twice as long is not the middle of four"
 
 
 def test_a_warm_up_may_differ_in_its_options() -> None:

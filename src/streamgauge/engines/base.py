@@ -124,6 +124,9 @@ class Deployment(Protocol):
     def describe(self) -> dict[str, Any]:
         """Versions and effective settings, for the manifest."""
 
+    def end(self) -> None:
+        """The trial is over: read and write nothing more. Leaving the context ends what is left."""
+
 
 Expected = Callable[[pa.Table, dict[str, Any]], pa.Table]
 """What a user says that their job must answer to these events and parameters."""

@@ -50,7 +50,8 @@ class Stage:
     def status(self) -> dict[str, int]:
         """The counts of all drivers together."""
         parts = [line.status() for line in self.lines]
-        summed = {name: sum(p[name] for p in parts) for name in ("published", "acknowledged", "lag", "drops")}
+        names = ("published", "acknowledged", "answered", "lag", "drops")
+        summed = {name: sum(p[name] for p in parts) for name in names}
         return summed | {
             "full": any(p["full"] for p in parts),
             "done": all(p["phase"] in ("done", "full") for p in parts),

@@ -56,18 +56,15 @@ class Systems:
         return found.standing
 
     def hint(self, engine: Engine, trial: Trial, workload: Workload) -> float:
-        """The last of a growing load that the system kept up with; 0 where there is no such system."""
+        """About what the system gets done of a load that grows; 0 where there is no such system."""
         if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
             return 0.0
         system, warming = self._systems[trial.engine], engine.warming(trial.options)
         if not warming.limit:
             return 0.0
         self._say(f"looking where {trial.engine} begins to fall behind")
-        cores = max(1, len(place(trial.options).sut))
-        reach, folder = (
-            Reach(engine.trigger(trial.options) / SECOND, cores),
-            self._folder / f"{self._count:03}" / "reach",
-        )
+        reach = Reach(engine.trigger(trial.options) / SECOND)
+        folder = self._folder / f"{self._count:03}" / "reach"
         self._unjudged(system, reach_trial(trial, warming), reach, folder)
         system.said["reach"] = round(reach.rate)
         self._say(f"about {format_rate(reach.rate)}")

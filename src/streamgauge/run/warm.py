@@ -1,14 +1,13 @@
 """Warm a new system up before anything is judged, and see about where its limit is.
 
 The warm-up is a fixed load, until the CPU time that an event costs has stopped falling. Then the load grows until
-the system falls behind: the last load that it kept up with is where a search begins.
+the system falls behind: what it gets done then is where a search begins.
 """
 
 import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from streamgauge.engines.base import Warming
 from streamgauge.model.profile import constant, steps
@@ -17,20 +16,18 @@ from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.stats.flat import flat
 
-Floats = npt.NDArray[np.float64]
-
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIRST, _DOUBLES, _LONGEST = 3.0, 10, 48
+_FIRST, _DOUBLES, _LONGEST = 5.0, 10, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
 _LATE = 1.03
-"""Triggers of load that wait at an acknowledgement when a system has begun to take longer than its trigger."""
+"""Triggers that a micro-batch takes when the next has to wait for it."""
+_LAST = 4
+"""Micro-batches that are looked at, the last that were late. One alone says little: they differ by a tenth."""
+_SHORTER = 0.93
+"""What one that is in time gets done, against one that is half as long again: each has its fixed cost."""
 _BEHIND = 3.0
-"""Triggers of load that wait at any time when it has fallen behind."""
-_LEAST_BUSY = 0.9
-"""Nothing more is concluded from cores that were less busy: the seconds of a micro-batch are not those of the clock."""
-_PATIENCE = 15
-"""Seconds after which a system that never kept up is believed not to."""
+"""Triggers of load that wait when it has fallen behind."""
 
 
 @dataclass(slots=True)
@@ -65,13 +62,12 @@ class Warmth:
 class Reach:
     """Watches a load that grows: it is over when the system has fallen behind.
 
-    ``rate`` is the load that it kept up with last, and how much more its cores would have carried. A moment's pause
-    at a lower load is made up for and forgotten.
+    ``rate`` is what it gets done once its micro-batches take longer than their trigger, less what their greater
+    length is worth. A moment's pause at a lower load is made up for, and counts as one micro-batch of several.
     """
 
     trigger: float
     """Seconds between two acknowledgements while it keeps up."""
-    cores: int
     rate: float = 0.0
 
     def wants(self, stop: int) -> bool:
@@ -81,33 +77,18 @@ class Reach:
     def look(self, seconds: Seconds) -> bool:
         """True once the queue holds some triggers of load."""
         published = np.concatenate([[0], np.cumsum(seconds["published"])])
-
-        def due(at: Floats | float) -> Floats:
-            """Events published up to these moments, in seconds."""
-            return np.asarray(np.interp(at, np.arange(len(published)), published), np.float64)
-
-        acked = np.flatnonzero(seconds["ack_time"] >= 0)
-        at, lag = seconds["ack_time"][acked] / SECOND, seconds["ack_lag"][acked]
-        # what waits at an acknowledgement came in while the micro-batch before it was worked on
-        kept = at[lag <= _LATE * (due(at) - due(at - self.trigger))]
-        kept = kept[kept >= 2 * self.trigger]
-        now = float(seconds.stop)
-        behind = float(seconds["queue"][-1]) >= _BEHIND * float(due(now) - due(now - self.trigger))
-        if not len(kept):  # too much from the beginning: what it gets done is all that can be said
-            self.rate = float(seconds["acknowledged"].sum()) / seconds.stop
-            return behind and seconds.stop >= _PATIENCE
-        done = kept[-1] - self.trigger
-        rate = float(due(done) - due(done - self.trigger)) / self.trigger
-        self.rate = rate / self._busy(seconds, done)
-        return behind
-
-    def _busy(self, seconds: Seconds, begun: float) -> float:
-        """How busy its cores were with the last micro-batch that was in time. A pause may have cut the climb short:
-        what was left of the cores then says how much further it could have gone."""
-        first = int(begun)
-        used = seconds["sut_cpu"][first : first + max(1, round(self.trigger))]
-        share = float(used.mean()) / 1e6 / self.cores if len(used) else 1.0
-        return min(1.0, max(_LEAST_BUSY, share))
+        acked = np.flatnonzero((seconds["ack_time"] >= 0) & (seconds["acknowledged"] > 0))
+        done = np.cumsum(seconds["acknowledged"])[acked]
+        at = seconds["ack_time"][acked] / SECOND
+        # a micro-batch takes all that there is: it began when as much was published as it acknowledges
+        took = at - np.interp(done, published, np.arange(len(published)))
+        rates = np.diff(done, prepend=0) / np.maximum(took, 1e-9)
+        late = (took > _LATE * self.trigger) & (seconds["acks"][acked] == 1)
+        if late.any():
+            self.rate = float(np.median(rates[late][-_LAST:])) * _SHORTER
+        else:
+            self.rate = float(seconds["published"][-round(self.trigger) :].mean())
+        return float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:

@@ -111,7 +111,7 @@ class Search:
         if isinstance(step, Ask):
             return Place(known, step)
         holds, _ = answer.ends(known, step)
-        parts = shares.parts(self.experiment, line, holds.value if holds else None, beside)
+        parts = shares.parts(self.experiment, line, holds.value if holds else None, searched, beside)
         return Place(known, shares.next_ask(line, parts) or step, step, parts)
 
     def _again(self, known: Known, trials: list[Told]) -> Ask | None:

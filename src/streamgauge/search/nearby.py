@@ -4,10 +4,11 @@ A warm-up has shown about where a system falls behind. The first trial is there.
 steps, beginning with the precision, until both ends are known, and what lies between them is halved. A load that
 could not be decided stays in the middle: its neighbours could not be decided either.
 
-The rate at which an overloaded system drains is no help here: one with micro-batches drains faster than it can
-work at the length of batch that its objectives allow.
+The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster
+than it can work at the length of batch that its objectives allow. But nothing above that rate needs to be tried.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -44,8 +45,14 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
     last = points[-1]
     alike = sum(p.state is last.state for p in points) if last.state is not None else 0
     step = 1 + line.precision * 3 ** max(0, alike - 2) - _SLACK
-    value = line.plain(last.value * step**way)
+    value = line.plain(min(last.value * step**way, _drained(line, last) if way < 0 else math.inf))
     return value if (value > last.value if way > 0 else value < last.value) else None
+
+
+def _drained(line: Line, point: Point) -> float:
+    """A step below what a system that failed here got done; no limit where nobody knows that."""
+    drains = (t.verdict.estimate.boundary for t in point.deciding if point.state is False and t.verdict.estimate)
+    return max(drains, default=math.inf) * (1 - line.precision)
 
 
 def _between(line: Line, holds: Point, undecided: Sequence[Point], fails: Point) -> float | None:

@@ -1,10 +1,11 @@
 """Shares: once the bracket is found, what the system does at a share of the load that it holds.
 
-Karimov reports latencies at 100 % and at 90 % of the sustainable throughput. Such a trial measures and proves
-nothing: it is kept apart from the trials of the search, so that it can never move the bracket.
+Karimov reports latencies at 100 % and at 90 % of the sustainable throughput. Where a confirmation was so close to a
+share that the precision of the search does not tell them apart, it is the measurement, under its true share. Else one
+more trial measures. It proves nothing: it is kept apart from the search, so that it can never move the bracket.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from streamgauge.model.experiment import Experiment
@@ -13,6 +14,8 @@ from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import format_share
 from streamgauge.search.line import Line
+
+_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +35,23 @@ def split(experiment: Experiment, trials: Sequence[Told]) -> tuple[list[Told], l
     return searched, [t for t in trials if t.ask.purpose == "measure"]
 
 
-def parts(experiment: Experiment, line: Line, holds: float | None, beside: Sequence[Told]) -> tuple[Part, ...]:
+def parts(
+    experiment: Experiment, line: Line, holds: float | None, searched: Sequence[Told], beside: Sequence[Told]
+) -> tuple[Part, ...]:
     """Every share that the experiment asks for; none where nothing holds. INVALID trials measured nothing."""
     if holds is None:
         return ()
     valid = {t.ask.value: t for t in beside if t.verdict.kind is not VerdictKind.INVALID}
-    values = [(share, line.rounded(share * holds)) for share in experiment.search.also]
-    return tuple(Part(share, value, valid.get(value)) for share, value in values)
+    full = [t for t in searched if t.ask.purpose == "confirm" and t.verdict.holds and t.ask.value != holds]
+    return tuple(_part(line, share, holds, valid, full) for share in experiment.search.also)
+
+
+def _part(line: Line, share: float, holds: float, valid: Mapping[float, Told], full: Sequence[Told]) -> Part:
+    value = line.rounded(share * holds)
+    near = min(full, key=lambda t: abs(t.ask.value - value), default=None)
+    if value in valid or near is None or abs(near.ask.value / value - 1) > line.precision / 2:
+        return Part(share, value, valid.get(value))
+    return Part(round(near.ask.value / holds, _DIGITS), near.ask.value, near)
 
 
 def next_ask(line: Line, wanted: Sequence[Part]) -> Ask | None:

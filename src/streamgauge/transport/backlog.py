@@ -90,6 +90,9 @@ class Backlog:
         self.acks: list[Ack] = []
         """Acknowledgements that nobody has taken yet."""
         self.ack_count = 0
+        self.answered = 0
+        """Events that were acknowledged before the last acknowledgement: what they close is out, also where windows
+        that one micro-batch closes come out with the next."""
         self.drops: list[Drop] = []
         self._cancelled: list[Drop] = []
         self._loans: dict[int, _Loan] = {}
@@ -220,6 +223,8 @@ class Backlog:
             shelf = self._shelf(lane)
             if not offset <= shelf.published:
                 raise BacklogError(f"offset {offset} of {lane} was never published: {shelf.published} is the end")
+        if any(offset > self._shelf(lane).acknowledged for lane, offset in offsets.items()):
+            self.answered = self.acknowledged
         for lane, offset in offsets.items():
             self._free(self._shelf(lane), offset)
         self._loans = {n: o for n, o in self._loans.items() if o.stop > self._shelf(o.lane).acknowledged}

@@ -62,6 +62,7 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
                 "served": b.served,
                 "reread": b.reread,
                 "acknowledged": b.acknowledged,
+                "answered": b.answered,
                 "lag": b.lag,
                 "longest": b.longest,
                 "held_bytes": b.held_bytes,

@@ -139,8 +139,12 @@ class SparkSession(Standing):
         try:
             yield deployment
         finally:
-            with suppress(LineError):  # a session that is gone has nothing to clean up
-                self._left = tuple(self._line.ask("end", _END)["left"])
+            deployment.end()
+
+    def end_query(self) -> None:
+        """Stop the query and clean up after it."""
+        with suppress(LineError):  # a session that is gone has nothing to clean up
+            self._left = tuple(self._line.ask("end", _END)["left"])
 
     def batch(self, trial: Trial, endpoints: Endpoints) -> float:
         """Seconds that the trial's pipeline takes over all that is in the queue, in batch."""
@@ -180,6 +184,7 @@ class SparkDeployment:
         self.query = ""
         """Spark's own number of this start of the query."""
         self._failure: Failure | None = None
+        self._over = False
 
     def complain(self, sentence: str, trace: Sequence[str], *, users: bool) -> None:
         """The query is over, and this is why."""
@@ -214,6 +219,12 @@ class SparkDeployment:
     def describe(self) -> dict[str, Any]:
         """Versions and effective settings, for the manifest."""
         return self._said
+
+    def end(self) -> None:
+        """Stop the query, once; the session stays."""
+        if not self._over:
+            self._over = True
+            self._session.end_query()
 
 
 def _child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
