@@ -114,14 +114,12 @@ class Work:
             raise RuntimeError("outputs can no longer be sent")
 
     def limited(self, latest: Cut) -> tuple[Cut, int]:
-        """A cut with no more than one step of work, and about how many events it leaves for later."""
-        assert latest.due is not None
+        """A cut with no more than one step of work, or one tick, and how many events it leaves for later."""
         step, new = self.schedule.step, sum(self.news(latest).values())
-        if not step or new <= step or self.due is None:
+        if not step or new <= step or self.due is None or self.dropped is not None:
             return latest, 0
-        earlier = self.due + max(1, (latest.due - self.due) * step // new)
-        cut = self.reader.cut(earlier)
-        return cut, new - sum(self.news(cut).values())
+        cut = self.reader.latest(step)
+        return cut, max(0, new - sum(self.news(cut).values()))
 
     def news(self, cut: Cut) -> Mapping[Lane, int]:
         """Events of each lane that were not read yet."""
