@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+from cli_session import streamgauge, write
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_broker import CORES, administration, fresh_topic, launched, needs_kafka, shared
@@ -153,6 +154,65 @@ def test_events_go_into_such_a_cluster_and_come_back(secured: tuple[Brokers, Pat
     producer.close()
     assert producer.acknowledged() == open_ends(cluster, topic).ask() == {0: 0, 1: 500}
     assert read_topic(cluster, topic).column("value").to_pylist() == [row.tobytes() for row in values]
+
+
+OWN_CLUSTER = """\
+name: own-cluster
+workload: {{name: windowed-aggregation, window: 8s, slide: 4s}}
+engine: {{name: reference, capacity: 730k/s}}
+find: sustainable-throughput
+load: {{between: [10k/s, 5M/s]}}
+transport:
+  name: kafka
+  cluster:
+    bootstrap: {bootstrap}
+    tls: true
+    authority: {authority}
+    mechanism: {mechanism}
+    user: {user}
+    password: {{env: PASSWORD_OF_THE_CLUSTER}}
+"""
+
+
+def test_topics_on_the_users_cluster_are_listed_and_then_removed_and_no_other_is_touched(
+    secured: tuple[Brokers, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, known = secured[0].cluster, _security(secured[0].cluster)
+    assert known.password is not None
+    told = {"authority": known.authority, "mechanism": known.mechanism, "user": known.user}
+    words = ("clean", "--cluster", write(tmp_path, OWN_CLUSTER.format(bootstrap=cluster.bootstrap, **told)))
+    out = ("--out", tmp_path / "runs")
+    missing = streamgauge(*words, *out)
+    assert (missing.code, "PASSWORD_OF_THE_CLUSTER, which is not set" in missing.err) == (2, True)
+    monkeypatch.setenv("PASSWORD_OF_THE_CLUSTER", known.password.get_secret_value())
+
+    admin, raw = Administration(cluster, until), AdminClient({**cluster.client_settings()})
+    mine = [Topic(topic_name("clean-a", trial, "in"), 2) for trial in (1, 2)] + [
+        Topic(topic_name("clean-b", 1, "in"), 1)
+    ]
+    assert admin.create(mine) == 1, "one broker leads all of them, which was verified"
+    foreign = ["orders", "streamgauge", "streamgauge.clean-a", "streamgauge.clean-a.001.in.copy"]
+    for promise in raw.create_topics([NewTopic(name, num_partitions=1) for name in foreign]).values():
+        promise.result(20)
+    produce(cluster, mine[0].name, 7)
+    produce(cluster, "orders", 5)
+    names = {topic.name for topic in mine}
+
+    listed = streamgauge(*words, *out, "--json")
+    items = {item["topic"]: item["records"] for item in listed.document["items"] if item["topic"] in names}
+    assert (listed.code, listed.document["deleted"], items) == (0, False, dict.fromkeys(names, 0) | {mine[0].name: 7})
+    assert names <= {*raw.list_topics(timeout=20).topics}, "listing deletes nothing"
+    one = streamgauge(*words, *out, "clean-b", "--yes")
+    assert (one.code, "Deleted 1 topic of 1 run" in one.err) == (0, True), one
+    assert streamgauge(*words, *out, "orders", "--yes").code == 2
+    rest = streamgauge(*words, *out, "--yes")
+    assert rest.code == 0
+    left = {*raw.list_topics(timeout=20).topics}
+    assert {*foreign} <= left
+    assert not names & left
+    assert admin.runs() == {}
+    assert open_ends(cluster, "orders").ask() == {0: 5}
+    assert "Nothing to clean" in streamgauge(*words, *out).err
 
 
 def test_nobody_else_is_let_in_and_the_reason_is_said(

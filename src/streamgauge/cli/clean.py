@@ -1,4 +1,4 @@
-"""``streamgauge clean``: throw away what crashes left, or whole runs. Lists first, deletes only with --yes."""
+"""``streamgauge clean``: throw away what crashes left, whole runs, or topics. Lists first, deletes only with --yes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,15 +17,29 @@ References = Annotated[
     typer.Argument(metavar="[RUN]...", help="Runs to delete whole; without any: leftovers of crashes."),
 ]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="EXPERIMENT",
+        help="Topics of runs on the Kafka cluster that this experiment names, instead.",
+    ),
+]
+
 
 def command(
     runs: References = None,
     out: Out = RUNS,
+    cluster: Cluster = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete what is listed.")] = False,
     json: Json = False,
 ) -> None:
     """Delete runs, or what interrupted trials left behind. Without --yes it only lists."""
     talk = Talk(json)
+    if cluster is not None:
+        from streamgauge.cli.topics import clean_topics
+
+        clean_topics(cluster, runs or (), out, yes, talk)
 
     from rich.text import Text
 

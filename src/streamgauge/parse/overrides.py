@@ -8,6 +8,8 @@ from streamgauge.parse.problems import ExperimentError, Mark, Problems, shown
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[[0-9]{1,4}\])*)")
 _INDEX = re.compile(r"\[([0-9]+)\]")
 _LONGEST_PATH = 200
+_SECRET = re.compile(r"password|secret|token", re.IGNORECASE)
+"""What is set there by mistake is not repeated."""
 
 
 class _Refused(Exception):
@@ -16,8 +18,8 @@ class _Refused(Exception):
 
 def override(root: Node, text: str, problems: Problems) -> None:
     """Change the tree as one override says; what it sets is named by the override in later problems."""
-    mark = Mark(f"--set {shown(text)}")
     path, equals, value = text.partition("=")
+    mark = Mark(f"--set {shown(path + equals + '***' if _SECRET.search(path) else text)}")
     if not equals:
         problems.add(mark, "", "must be key=value, as in --set engine.capacity=1M/s")
         return

@@ -174,6 +174,11 @@ class KafkaOptions(_Strict):
         return None if self.producer == "auto" else self.producer
 
     @property
+    def chosen(self) -> Kind:
+        """The producer that sends."""
+        return self.kind or ("vectorised" if self._bare else "confluent")
+
+    @property
     def sending(self) -> Sending:
         """How the generator sends."""
         return Sending(self.acks, self.linger, self.batch, compression=self.compression)
@@ -185,4 +190,8 @@ class KafkaOptions(_Strict):
 
 def kafka_options(choice: TransportChoice) -> KafkaOptions | None:
     """The options of a trial or an experiment on Kafka; None: it is on the queue."""
-    return KafkaOptions.model_validate(choice.options) if choice.name == "kafka" else None
+    if choice.name != "kafka":
+        return None
+    cluster = choice.options.get("cluster")
+    known = ClusterOptions.model_validate(cluster) if cluster else None
+    return KafkaOptions.model_construct(**{**choice.options, "cluster": known})

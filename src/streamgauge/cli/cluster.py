@@ -1,0 +1,45 @@
+"""The user's own Kafka cluster: its secrets are fetched here, from the environment or from files."""
+
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from streamgauge.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from streamgauge.transport.kafka.cluster import Cluster
+    from streamgauge.transport.kafka.options import ClusterOptions
+
+_LONGEST = 1 << 16
+"""Bytes of a file that holds a secret, and nothing else."""
+_taken: dict[str, SecretStr] = {}
+"""Secrets that stood in the environment. They are taken out of it, so that no process of ours inherits them."""
+
+
+def open_cluster(options: "ClusterOptions") -> "Cluster":
+    """The cluster that an experiment names, with its secrets; or what is missing, as a sentence."""
+    from streamgauge.transport.kafka.protocol import KafkaFailure
+    from streamgauge.transport.kafka.resolve import resolve, variables
+
+    for name in variables(options):
+        if name in os.environ:
+            _taken[name] = SecretStr(os.environ.pop(name))
+    known = {name: secret.get_secret_value() for name, secret in _taken.items()}
+    try:
+        return resolve(options, known, read_secret)
+    except KafkaFailure as error:
+        raise Trouble(f"{error}.") from None
+
+
+def read_secret(path: Path) -> str:
+    """The text of a file with a secret. One that everybody may read is refused: the secret is none."""
+    from streamgauge.transport.kafka.resolve import SecretError
+
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if mode & stat.S_IROTH:
+            raise SecretError(f"everybody on this machine may read the secret in {path}; type: chmod o-rwx {path}")
+        return file.read(_LONGEST).decode("utf-8")

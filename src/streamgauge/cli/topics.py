@@ -1,0 +1,107 @@
+"""What runs have left on a cluster of the user's: topics that carry a run's id, and no others."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from streamgauge.cli.cluster import open_cluster
+from streamgauge.cli.load import load_experiment
+from streamgauge.cli.talk import Talk
+from streamgauge.cli.trouble import Trouble
+
+if TYPE_CHECKING:
+    from streamgauge.transport.kafka.administer import Administration
+    from streamgauge.transport.kafka.cluster import Cluster
+
+
+def clean_topics(experiment: str, runs: Sequence[str], out: Path, yes: bool, talk: Talk) -> None:
+    """List the topics of runs, and delete them with ``yes``. Those of a run that is going on here are left alone."""
+    from rich.text import Text
+
+    from streamgauge.cli.kafka import client_or_trouble
+    from streamgauge.report.encode import document
+
+    cluster = _cluster(experiment)
+    client_or_trouble()
+
+    from streamgauge.run.brokers import until
+    from streamgauge.transport.kafka.administer import Administration
+    from streamgauge.transport.kafka.protocol import KafkaFailure
+
+    try:
+        admin = Administration(cluster, until)
+        found = _held(admin, _chosen(admin.runs(), runs, out, talk))
+        for item in found:
+            talk.show(Text(f"{item['topic']}  {item['records']:,} records"))
+        if yes:
+            admin.delete([item["topic"] for item in found])
+    except KafkaFailure as error:
+        raise Trouble(f"{error}.") from None
+    talk.say(_summary(found, cluster.bootstrap, yes))
+    talk.end(document(0, deleted=yes, items=found))
+
+
+def _cluster(experiment: str) -> "Cluster":
+    from streamgauge.transport.kafka.options import kafka_options
+
+    options = kafka_options(load_experiment(experiment, None).transport)
+    if options is None or options.cluster is None:
+        raise Trouble(
+            f"{experiment} names no cluster of yours (transport.cluster). Brokers that a run starts itself go with it, "
+            "and their topics too."
+        )
+    return open_cluster(options.cluster)
+
+
+def _chosen(there: dict[str, tuple[str, ...]], named: Sequence[str], out: Path, talk: Talk) -> dict[str, Sequence[str]]:
+    """The topics of the runs that are named, or of all; by run."""
+    busy = _busy(out, there)
+    for run in busy:
+        talk.say(f"run {run} is going on; its topics are left alone")
+    wanted = [_run(each, there, out) for each in named] if named else [*there]
+    return {run: there[run] for run in dict.fromkeys(wanted) if run not in busy}
+
+
+def _run(named: str, there: dict[str, tuple[str, ...]], out: Path) -> str:
+    """The run that is meant: by its id, the beginning of it, or as @last."""
+    from streamgauge.cli.runs import find_run
+
+    wanted = find_run(out, named).id if named.startswith("@") else named
+    found = [run for run in there if run == wanted] or [run for run in there if run.startswith(wanted)]
+    if len(found) != 1:
+        what = "has no topics of a run" if not found else f"has topics of {len(found)} runs that begin with"
+        raise Trouble(f"The cluster {what} {wanted}. There are: {', '.join(there) or 'none'}.")
+    return found[0]
+
+
+def _busy(out: Path, there: dict[str, tuple[str, ...]]) -> set[str]:
+    """Runs among these that a process on this machine is working on now."""
+    from streamgauge.cli.runs import open_store
+    from streamgauge.store import RunLocked
+
+    store, busy = open_store(out), set[str]()
+    for summary in store.runs():
+        if summary.id in there and summary.state != "unreadable":
+            try:
+                with store.find(summary.id).lock():
+                    continue
+            except RunLocked:
+                busy.add(summary.id)
+    return busy
+
+
+def _held(admin: "Administration", topics: dict[str, Sequence[str]]) -> list[dict[str, Any]]:
+    ends = admin.ends([name for names in topics.values() for name in names]) if topics else {}
+    return [
+        {"run": run, "topic": name, "partitions": len(ends[name]), "records": sum(ends[name])}
+        for run, names in topics.items()
+        for name in names
+    ]
+
+
+def _summary(found: list[dict[str, Any]], where: str, deleted: bool) -> str:
+    if not found:
+        return f"Nothing to clean on the cluster at {where}."
+    runs = len({item["run"] for item in found})
+    things = f"{len(found)} topic{'s' * (len(found) != 1)} of {runs} run{'s' * (runs != 1)} on the cluster at {where}"
+    return f"Deleted {things}." if deleted else f"{things}. Nothing was deleted; add --yes to delete."

@@ -1,0 +1,136 @@
+"""The user's own cluster: secrets come from the environment or from files, and what is wrong never repeats them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from streamgauge.cli.cluster import open_cluster, read_secret
+from streamgauge.cli.trouble import Trouble
+from streamgauge.parse import ExperimentError, read
+from streamgauge.transport.kafka.options import ClusterOptions
+from streamgauge.transport.kafka.resolve import SecretError, resolve, variables
+
+CANARY = "canary-5d1f0c"
+PLACE = "{env: A}"
+EXPERIMENT = """\
+name: ours
+workload: {{name: windowed-aggregation, window: 8s, slide: 4s}}
+engine: {{name: reference, capacity: 730k/s}}
+find: sustainable-throughput
+load: {{between: [10k/s, 5M/s]}}
+transport:
+  name: kafka
+  cluster:
+    bootstrap: "kafka:9092"
+    tls: true
+    mechanism: SCRAM-SHA-512
+    user: ann
+    password: {password}
+"""
+
+
+def options(**more: object) -> ClusterOptions:
+    said: dict[str, object] = {"bootstrap": "kafka:9092", "tls": True, "mechanism": "SCRAM-SHA-512", "user": "ann"}
+    return ClusterOptions.model_validate(said | {"password": {"env": "KAFKA_PASSWORD"}} | more)
+
+
+def nothing(path: Path) -> str:
+    raise FileNotFoundError(2, "No such file or directory")
+
+
+def test_a_password_comes_from_the_environment() -> None:
+    cluster = resolve(options(), {"KAFKA_PASSWORD": CANARY}, nothing)
+    assert cluster.client_settings()["sasl.password"] == CANARY
+    assert CANARY not in f"{cluster} {cluster!r}"
+    assert variables(options()) == ("KAFKA_PASSWORD",)
+
+
+def test_or_from_a_file_whose_last_line_end_is_none_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(f"{CANARY}\n")
+    file.chmod(0o600)
+    key = tmp_path / "client.pem"
+    key.write_text("")
+    given = options(
+        password={"file": str(file)},
+        key_password={"env": "KEY"},
+        certificate=str(key),
+        key=str(key),
+        authority=str(key),
+    )
+    held = resolve(given, {"KEY": "k-word"}, read_secret).client_settings()
+    assert (held["sasl.password"], held["ssl.key.password"]) == (CANARY, "k-word")
+    assert variables(given) == ("KEY",)
+
+
+@pytest.mark.parametrize(
+    ("environment", "why"),
+    [
+        ({}, r"variable KAFKA_PASSWORD, which is not set; type: read -rs KAFKA_PASSWORD && export KAFKA_PASSWORD"),
+        ({"KAFKA_PASSWORD": ""}, "which is empty"),
+    ],
+)
+def test_a_variable_without_a_secret_is_named_with_the_line_to_type(environment: dict[str, str], why: str) -> None:
+    with pytest.raises(SecretError, match=why):
+        resolve(options(), environment, nothing)
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "why"),
+    [
+        (None, 0o600, "No such file or directory"),
+        (f"{CANARY}\n{CANARY}\n".encode(), 0o600, "in one line, and nothing else"),
+        (b"\n", 0o600, "in one line, and nothing else"),
+        (b"\xff\xfe" + CANARY.encode(), 0o600, "is no text"),
+        (CANARY.encode(), 0o644, r"everybody on this machine may read the secret in .*; type: chmod o-rwx "),
+    ],
+)
+def test_a_file_that_does_not_do_is_named_and_its_content_is_not(
+    content: bytes | None, mode: int, why: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "password"
+    if content is not None:
+        file.write_bytes(content)
+        file.chmod(mode)
+    with pytest.raises(SecretError, match=why) as wrong:
+        resolve(options(password={"file": str(file)}), {}, read_secret)
+    assert str(file) in str(wrong.value)
+    assert CANARY not in str(wrong.value)
+
+
+def test_a_certificate_that_is_not_there_is_said_before_anything_is_tried() -> None:
+    with pytest.raises(SecretError, match=r"transport\.cluster\.authority: there is no file /nowhere/ca\.pem"):
+        resolve(options(authority="/nowhere/ca.pem"), {"KAFKA_PASSWORD": CANARY}, nothing)
+
+
+@pytest.mark.parametrize(
+    "said", [CANARY, f"[{CANARY}]", f"{{value: {CANARY}}}", f"{{env: {CANARY}}}", f"{{env: A, file: {CANARY}}}"]
+)
+def test_a_password_in_the_experiment_is_refused_and_not_repeated(said: str) -> None:
+    with pytest.raises(ExperimentError) as wrong:
+        read(EXPERIMENT.format(password=said), source="ours.yaml")
+    assert "transport.cluster.password" in str(wrong.value)
+    assert CANARY not in str(wrong.value) + repr(wrong.value.problems)
+    with pytest.raises(ExperimentError) as wrong:
+        read(EXPERIMENT.format(password=PLACE), "ours.yaml", [f"transport.cluster.password={said}"])
+    assert CANARY not in str(wrong.value) + repr(wrong.value.problems)
+
+
+def test_the_sentence_says_how_to_do_it() -> None:
+    with pytest.raises(
+        ExperimentError, match=r"a secret does not stand in the file: say \{env: NAME\} or \{file: path"
+    ):
+        read(EXPERIMENT.format(password=CANARY), source="ours.yaml")
+
+
+def test_what_was_in_the_environment_is_inherited_by_no_child_and_is_there_for_a_second_look(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD_OF_A_TEST", CANARY)
+    given = options(password={"env": "KAFKA_PASSWORD_OF_A_TEST"})
+    for _ in range(2):
+        assert open_cluster(given).client_settings()["sasl.password"] == CANARY
+        assert "KAFKA_PASSWORD_OF_A_TEST" not in os.environ
+    with pytest.raises(Trouble, match=r"KAFKA_PASSWORD_OF_NOBODY, which is not set.*\.$"):
+        open_cluster(options(password={"env": "KAFKA_PASSWORD_OF_NOBODY"}))
