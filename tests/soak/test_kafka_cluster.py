@@ -3,23 +3,33 @@
 import os
 import signal
 import socket
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
+import numpy as np
 import pytest
-from confluent_kafka import Producer
 from kafka_broker import launched, needs_kafka
 
 from streamgauge.run import brokers as starting
 from streamgauge.run.brokers import Brokers, start_brokers, until
 from streamgauge.transport.kafka.administer import Administration, WrongLeaders
+from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.confluent import ConfluentProducer
+from streamgauge.transport.kafka.producer import Part, Receipt, Sending
+from streamgauge.transport.kafka.reader import read_topic
+from streamgauge.transport.kafka.records import HEADER
 from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.transport.kafka.vectorised import VectorisedProducer
+from streamgauge.transport.kafka.wire import Wire
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 
 TOPICS = [Topic(topic_name("soak", 1, stream), 6, replication=3) for stream in ("input", "output")]
-RECORDS = 10_000
+RECORDS = 3_000
+FRAME, LOG_APPEND_TIME = 12, 0x08
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +37,15 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Brokers, P
     folder = tmp_path_factory.mktemp("three")
     with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher, count=3) as brokers:
         yield brokers, folder
+
+
+class Stored(NamedTuple):
+    """A batch as it lies in a log: under which leadership it was appended, who stamped it, and when."""
+
+    offset: int
+    epoch: int
+    by_broker: bool
+    stamp_ms: int
 
 
 def segments(folder: Path, topic: Topic) -> dict[int, list[bytes]]:
@@ -45,21 +64,54 @@ def agree(folder: Path, topic: Topic) -> bool:
     return all(len({*copies}) == 1 for copies in segments(folder, topic).values())
 
 
+def batches(log: bytes) -> Iterator[Stored]:
+    """What a log says of each of its batches."""
+    at = 0
+    while at < len(log):
+        offset, length, epoch, _, _, attributes, _, _, stamp, *_ = HEADER.unpack_from(log, at)
+        yield Stored(offset, epoch, bool(attributes & LOG_APPEND_TIME), stamp)
+        at += FRAME + length
+
+
+def send(cluster: Cluster, topic: Topic) -> list[Receipt]:
+    """Records into every partition from both producers, stamped by them with the year 1970; what the leader told."""
+    part = Part(None, np.zeros((RECORDS, 100), np.uint8), np.full(RECORDS, 1_000))
+    ours = VectorisedProducer(cluster, topic.name, time.monotonic_ns, Sending(batch=16_384))
+    theirs = ConfluentProducer(cluster, topic.name, Sending(batch=16_384))
+    for producer in (ours, theirs):
+        producer.publish(dict.fromkeys(range(topic.partitions), part))
+        producer.flush(60)
+        producer.close()
+    return ours.take_receipts()
+
+
 def test_one_broker_leads_every_partition_and_stamps_every_record(three: tuple[Brokers, Path]) -> None:
     brokers, folder = three
     admin = Administration(brokers.cluster, until)
     assert admin.brokers() == (1, 2, 3)
     assert admin.create(TOPICS) == 1
-    producer = Producer({**brokers.cluster.client_settings(), "acks": "all"})
-    for number in range(RECORDS):
-        producer.produce(TOPICS[number % 2].name, b"x" * 100, partition=number // 2 % 6, timestamp=1)
-    assert producer.flush(60) == 0
-    assert sum(map(sum, admin.ends([topic.name for topic in TOPICS]).values())) == RECORDS
+    before = time.time_ns() // 1_000_000
+    told = {topic.name: send(brokers.cluster, topic) for topic in TOPICS}
+    after = time.time_ns() // 1_000_000
     admin.check_leaders(TOPICS, leader=1)
-    # A follower keeps what the leader stamped, byte by byte. Were one of them to lead, it would stamp by its own clock.
     for topic in TOPICS:
-        assert until(partial(agree, folder, topic), 20)
-        assert all(len(copy) > 1000 for copies in segments(folder, topic).values() for copy in copies)
+        # Every broker that a client may ask says the same, and no other has led since: the first epoch is 0.
+        for address in brokers.cluster.bootstrap.split(","):
+            assert {*Wire(address).leaders(topic.name).values()} == {1}
+        assert admin.ends([topic.name]) == {topic.name: (2 * RECORDS,) * topic.partitions}
+        assert until(partial(agree, folder, topic), 20), "a follower keeps what the leader stamped, byte by byte"
+        stamps = dict[tuple[int, int], int]()
+        for number, copies in segments(folder, topic).items():
+            held = [*batches(copies[0])]
+            assert len(held) > 10
+            assert {(batch.epoch, batch.by_broker) for batch in held} == {(0, True)}
+            assert all(before <= batch.stamp_ms <= after for batch in held), "none is the producer's, of 1970"
+            stamps |= {(number, batch.offset): batch.stamp_ms for batch in held}
+        receipts = {(r.partition, r.offset): r.appended_ms for r in told[topic.name]}
+        assert len(receipts) > 10 * topic.partitions
+        assert receipts.items() <= stamps.items(), "the moments that the leader told are those in all copies"
+        read = read_topic(brokers.cluster, topic.name).column("timestamp").to_numpy()
+        assert (len(read), {*read.tolist()}) == (2 * RECORDS * topic.partitions, {*stamps.values()})
 
 
 def test_another_broker_can_be_told_to_lead(three: tuple[Brokers, Path]) -> None:
