@@ -1,6 +1,6 @@
 """The parts of a file together: what one of them makes impossible in another."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamgauge.engines.base import Conditions
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
@@ -16,6 +16,7 @@ from streamgauge.parse.question import Question
 from streamgauge.parse.sections import MOST_RATE
 from streamgauge.parse.transports import check_conditions
 from streamgauge.workloads.base import Workload
+from streamgauge.workloads.windows import SKEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
     question = draft.question
     return Experiment(
         name=draft.name,
-        workload=draft.workload[0],
+        workload=_workload(draft.workload[0], draft.transport, root),
         engines=tuple(chosen.choice for chosen in draft.engines),
         what=question.what,
         objectives=draft.objectives,
@@ -65,6 +66,15 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
         description=draft.description,
         transport=draft.transport,
     )
+
+
+def _workload(choice: WorkloadChoice, transport: TransportChoice, root: Table) -> WorkloadChoice:
+    """The workload; over Kafka its windows wait for the slowest partition, unless the file says how long."""
+    node = root.entries["workload"].node
+    said = isinstance(node, Table) and "watermark" in node.entries
+    if transport.name != "kafka" or said or "watermark" not in choice.params:
+        return choice
+    return replace(choice, params={**choice.params, "watermark": SKEW})
 
 
 def _conditions(draft: Draft) -> Conditions | None:

@@ -59,11 +59,14 @@ class OutputCheck:
 
     @property
     def _window(self) -> int:
-        """Microseconds."""
-        return int(self.trial.params["window"]) // MICRO
+        """Microseconds; where every event is an output of its own, the one event that it holds."""
+        return 1 if self.workload.one_to_one else int(self.trial.params["window"]) // MICRO
 
     @property
     def _closed(self) -> int:
+        """End of the last window that must be out; where there are none, how many events must be."""
+        if self.workload.one_to_one and not self.promise.own:
+            return self.acknowledged
         return closed_until(self.plan, self.origin, self.acknowledged, self._watermark)
 
     def closed_rows(self) -> int:
@@ -72,7 +75,7 @@ class OutputCheck:
             return len(self._own.must())
         if self._answer is None:
             return 0
-        return int(np.count_nonzero(self._answer["window_start"] + self._window <= self._closed))
+        return int(np.count_nonzero(self._answer[self.workload.identity[0]] + self._window <= self._closed))
 
     def account(self, folder: Path) -> Account:
         """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said."""
@@ -85,6 +88,8 @@ class OutputCheck:
         if not observed:
             observed = {name: np.zeros(0, np.int64) for name in self._answer}
         watermark = self._watermark // MICRO
+        # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
+        updated = self.promise.last_row_wins and not self.workload.one_to_one
         return account(
             self._answer,
             observed,
@@ -92,8 +97,9 @@ class OutputCheck:
             closed=self._closed,
             watermark=watermark,
             # later than a stall after its window could close, an output is late
-            lateness=None if self.promise.last_row_wins else self.trial.stall // MICRO,
-            last_row_wins=self.promise.last_row_wins,
+            lateness=None if updated or self.workload.one_to_one else self.trial.stall // MICRO,
+            last_row_wins=updated,
+            identity=self.workload.identity,
         )
 
 

@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from streamgauge.model.profile import Plan
 from streamgauge.transport.schemas import schema_of
-from streamgauge.workloads.purchases import SCHEMA as PURCHASES
-from streamgauge.workloads.purchases import Purchases
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.registry import workloads
 
 
 class Events(Protocol):
@@ -45,21 +43,21 @@ class Source:
 
 def streams_of(workload: str) -> dict[str, pa.Schema]:
     """The streams of a workload and their schemas."""
-    if workload != "windowed-aggregation":
-        raise ValueError(f"the generator has no events for the workload {workload} yet; use windowed-aggregation")
-    return {"purchases": schema_of(PURCHASES)}
+    known = workloads()[workload]
+    if known.stream is None:
+        made = ", ".join(name for name, other in workloads().items() if other.stream is not None)
+        raise ValueError(f"the generator has no events for the workload {workload} yet; it has them for {made}")
+    return dict.fromkeys(known.streams, schema_of(known.schema))
 
 
 def open_source(
     workload: str, stream: str, params: Mapping[str, Any], *, plan: Plan, seed: int, origin_ns: int, partitions: int
 ) -> Source:
     """The events of one stream of a workload. ``params`` are resolved values, ``origin_ns`` is since 1970."""
-    schemas = streams_of(workload)
-    number = list(schemas).index(stream)
-    chosen = WindowedAggregationParams.model_construct(**params)
-    made = Purchases(chosen, plan, seed, number, origin_ns)
+    schema, make = streams_of(workload)[stream], workloads()[workload].stream
+    assert make is not None
     _short_of_the_end(plan)
-    return Source(stream, schemas[stream], made, partitions)
+    return Source(stream, schema, make(dict(params), plan, seed, origin_ns), partitions)
 
 
 def _short_of_the_end(plan: Plan) -> None:

@@ -10,6 +10,10 @@ from streamgauge.model.types import Duration
 from streamgauge.model.units import format_duration
 from streamgauge.workloads.base import Params
 
+SKEW = 200_000_000
+"""Nanoseconds that a window waits over Kafka unless the experiment says: its partitions are not cut at one moment, and
+Spark's watermark follows the one that is furthest."""
+
 WINDOW = Dimension("window", "duration", "higher", "length of the event-time window")
 SLIDE = Dimension("slide", "duration", "lower", "time from one window to the next: the shorter, the more overlap")
 

@@ -1,28 +1,36 @@
 """Spark as the rest sees it: it describes itself and its process. Imports nothing of pyspark."""
 
 import secrets
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from streamgauge.engines.base import Deployment, Endpoints, Failure, Ground, Options, Promise, Standing, Warming
+from streamgauge.engines.base import (
+    Conditions,
+    Deployment,
+    Endpoints,
+    Failure,
+    Ground,
+    Options,
+    Promise,
+    Standing,
+    Warming,
+)
 from streamgauge.engines.java import java_problem
-from streamgauge.engines.spark import own
+from streamgauge.engines.spark import own, suits
 from streamgauge.engines.spark.blame import out_of_memory
 from streamgauge.engines.spark.explain import explain
-from streamgauge.engines.spark.options import Ends, QueryOrder, SessionOrder, SparkOptions
-from streamgauge.engines.spark.settings import query_settings, session_settings, shuffle_partitions, slots, temporary
+from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
+from streamgauge.engines.spark.orders import connector, query_order, session_child
+from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
 from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.transport.child import Child, LineReady, Running, Starts
+from streamgauge.transport.child import Running, Starts
 from streamgauge.transport.line import Line, LineError
-from streamgauge.workloads.registry import workloads
 
-_START = 120 * SECOND
 _RUN, _END = 180.0, 60.0
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
@@ -39,7 +47,7 @@ class SparkEngine:
     name = "spark"
     summary = "Apache Spark Structured Streaming through PySpark, in local mode on cores of its own"
     options: type[Options] = SparkOptions
-    workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
+    workloads: frozenset[str] | None = frozenset({"windowed-aggregation", "ingest"})
     transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
@@ -49,12 +57,14 @@ class SparkEngine:
         problems.append(own.problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
             problems.append("reference is what a pipeline of yours must answer: name the pipeline too")
-        if o.output_mode != "append":
-            problems.append("Spark's Python data sources take output_mode: append alone")
         if _version() is None:
             problems.append("PySpark is not installed: pip install 'streamgauge[spark]'")
         problems.append(java_problem())
         return [problem for problem in problems if problem]
+
+    def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
+        """What it cannot do over this transport, with so many partitions."""
+        return [*suits.problems(SparkOptions.model_construct(**options), conditions)]
 
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
         """Version and settings, for the manifest."""
@@ -74,7 +84,7 @@ class SparkEngine:
         """How a new session is warmed up, and whether it then serves many trials."""
         o = SparkOptions.model_construct(**options)
         # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not after minutes
-        options = {"trigger": 0}
+        options = {"trigger": 0} if o.mode == "micro-batch" else {}
         return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", options, least=_LEAST_WARM)
 
     def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
@@ -84,7 +94,8 @@ class SparkEngine:
     @contextmanager
     def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
         """A session for this trial alone, cold as it is."""
-        session = self.stand(trial.options, Ground(endpoints.folder, endpoints.cores), starts)
+        ground = Ground(endpoints.folder, endpoints.cores, cache=endpoints.cache)
+        session = self.stand(trial.options, ground, starts)
         try:
             with session.serve(trial, endpoints) as deployment:
                 yield deployment
@@ -102,11 +113,11 @@ class SparkSession(Standing):
             socket=socket,
             token=token,
             folder=self._folder,
-            settings=session_settings(options, self._folder, starts.runtime),
+            settings=session_settings(options, self._folder, starts.runtime, connector(ground.cache)),
             master=f"local[{slots(options)},{_TRIES}]",
         )
         self.cores = ground.cores[: options.cores]
-        self._running = starts.start(_child(order, ground.boot or self.cores), self._folder)
+        self._running = starts.start(session_child(order, ground.boot or self.cores), self._folder)
         self._line = Line(socket, token)
         self._said = self._line.ask("describe", _END)
         self._served = 0
@@ -132,7 +143,8 @@ class SparkSession(Standing):
     def _serve(self, order: QueryOrder) -> Iterator[Deployment]:
         self._served += 1
         answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
-        deployment = SparkDeployment(self, self._running, self._line, order.folder, self.told())
+        said = self.told() | {"outputs": answer["outputs"]} if answer.get("outputs") else self.told()
+        deployment = SparkDeployment(self, self._running, self._line, order.folder, said)
         deployment.query = str(answer.get("query", ""))
         if "error" in answer:
             deployment.complain(answer["error"], answer["trace"], users=answer["users"])
@@ -165,6 +177,8 @@ class SparkSession(Standing):
             "pipeline": o.pipeline,
             "state_store": o.state_store,
             "shuffle_partitions": shuffle_partitions(o),
+            "mode": o.mode,
+            "output_mode": o.output_mode,
             "trigger": format_duration(o.trigger) if o.trigger else "as soon as one is done",
             "session": f"{how}, a query of its own for each; this is trial {self._served} of the session",
         }
@@ -225,60 +239,6 @@ class SparkDeployment:
         if not self._over:
             self._over = True
             self._session.end_query()
-
-
-def _child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
-    """The session's process: all that it writes goes into its folder."""
-    return Child(
-        name="spark",
-        argv=(sys.executable, "-m", "streamgauge.engines.spark.work"),
-        env={
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "TMPDIR": str(temporary(order.folder)),
-            "PYTHONUNBUFFERED": "1",
-        },
-        cores=cores,
-        ready=LineReady(),
-        deadline=_START,
-        grace=5 * SECOND,
-        secret=order.model_dump_json(),
-        folder=None,
-    )
-
-
-def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 0) -> QueryOrder:
-    """What the session is told of a trial."""
-    o, workload = SparkOptions.model_construct(**trial.options), workloads()[trial.workload]
-    params = trial.params
-    if o.variant == "panes" and not o.pipeline and params["window"] % params["slide"]:
-        raise ValueError("panes need a slide that divides the window: change one of them, or take variant: naive")
-    name = f"{trial.workload}-{trial.number}"
-    ends = Ends(
-        queues=endpoints.queues,
-        outputs=endpoints.outputs,
-        token=endpoints.token,
-        stream=workload.streams[0],
-        columns=workload.schema,
-        query=name,
-        stamp=o.stamp,
-        max_batch=o.max_batch,
-        epoch=epoch,
-    )
-    near = runtime if o.profile == "tuned" else endpoints.folder.absolute()
-    return QueryOrder(
-        ends=ends,
-        workload=trial.workload,
-        params=params,
-        variant=o.variant,
-        pipeline=o.pipeline,
-        output_mode=o.output_mode,
-        trigger_ns=int(o.trigger),
-        settings=query_settings(o),
-        checkpoint=near / f"checkpoint-{name}",
-        folder=endpoints.folder.absolute(),
-    )
 
 
 def _version() -> str | None:

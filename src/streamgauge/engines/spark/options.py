@@ -13,21 +13,32 @@ class SparkOptions(Options):
     """Structured Streaming in local mode, on cores of its own."""
 
     cores: Count = Field(default=1, ge=1, le=1024, description="CPUs that Spark is pinned to")
-    slots: Count = Field(default=0, ge=0, le=4096, description="Spark's task slots; 0: as many as cores")
+    slots: Count = Field(
+        default=0, ge=0, le=4096, description="Spark's task slots; 0: as many as cores, real-time twice"
+    )
     memory: Size = Field(default=2 << 30, ge=512 << 20, description="heap of the JVM")
+    mode: Literal["micro-batch", "real-time"] = Field(
+        default="micro-batch",
+        description="events in micro-batches, or each as it comes (Kafka and output_mode update alone)",
+    )
     trigger: Duration = Field(
-        default=1_000_000_000, ge=0, description="interval of micro-batches; 0s: the next as soon as one is done"
+        default=1_000_000_000,
+        ge=0,
+        description="interval of micro-batches, 0s: the next when one is done; length of real-time batches, 5s on",
     )
     max_batch: Count = Field(default=0, ge=0, description="most events in a micro-batch; 0: all that are there")
     shuffle_partitions: Count = Field(
-        default=0, ge=0, le=100_000, description="0: as many as slots (tuned), or Spark's own default of 200 (defaults)"
+        default=0,
+        ge=0,
+        le=100_000,
+        description="0: as many as slots (tuned) or as cores (real-time), or Spark's own default of 200 (defaults)",
     )
     state_store: Literal["memory", "rocksdb"] = Field(
         default="memory", description="where state lives: the heap, or RocksDB with its changelog"
     )
     output_mode: Literal["append", "update"] = Field(
         default="append",
-        description="a window once when it is final, or at every change, which the queue's sink cannot",
+        description="a window once when it is final, or at every change (Kafka alone)",
     )
     profile: Literal["tuned", "defaults"] = Field(
         default="tuned", description="settings that were measured to be faster, or Spark as it comes"
@@ -70,9 +81,14 @@ class Ends(_Order):
     columns: tuple[tuple[str, str], ...]
     query: str
     stamp: bool = True
+    numbered: bool = False
+    """Whether events carry their number in the stream, for jobs that put it out."""
+    partitions: int = 1
     max_batch: int = 0
     epoch: int = 0
     """Which start of this query it is: attempts of an earlier one, which was killed, stay apart."""
+    kafka: dict[str, Any] | None = Field(default=None, repr=False)
+    """Where events and outputs are on Kafka, with the secrets of the cluster: this order goes over the line alone."""
 
 
 class QueryOrder(_Order):
@@ -84,6 +100,7 @@ class QueryOrder(_Order):
     variant: str
     pipeline: str
     output_mode: str
+    mode: str = "micro-batch"
     trigger_ns: int
     settings: dict[str, str]
     """Those that a query takes when it starts."""

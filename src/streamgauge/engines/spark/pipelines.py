@@ -58,8 +58,17 @@ def panes(purchases: DataFrame, params: dict[str, Any]) -> DataFrame:
     return _outputs(whole.agg(F.sum("sum").alias("sum"), F.sum("count").alias("count"), *latest))
 
 
+def straight(purchases: DataFrame, params: dict[str, Any]) -> DataFrame:
+    """Every event as it came, by its number."""
+    moments = [F.col("due").alias("max_due")]
+    moments += [F.col("ingested").alias("max_ingested")] if "ingested" in purchases.columns else []
+    return purchases.select("sequence", *moments)
+
+
 PIPELINES: dict[tuple[str, str], Pipeline] = {
     ("windowed-aggregation", "naive"): naive,
     ("windowed-aggregation", "panes"): panes,
+    ("ingest", "naive"): straight,
+    ("ingest", "panes"): straight,
 }
 """By workload and variant."""

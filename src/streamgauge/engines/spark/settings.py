@@ -1,5 +1,6 @@
 """The Spark settings of a session: what a run needs, what is faster, and what the user says. Pure."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.engines.spark.options import SparkOptions
@@ -35,18 +36,22 @@ def temporary(folder: Path) -> Path:
 
 
 def slots(options: SparkOptions) -> int:
-    """Task slots: as many as cores, unless said."""
-    return options.slots or options.cores
+    """Task slots: as many as cores, unless said. In real-time mode all stages run at once, each on slots of its own."""
+    if options.slots or options.mode != "real-time":
+        return options.slots or options.cores
+    return options.cores + shuffle_partitions(options)
 
 
 def shuffle_partitions(options: SparkOptions) -> int:
     """Partitions of a shuffle, which are those of the state."""
+    if options.mode == "real-time":  # also as Spark comes: nobody has slots for 200
+        return options.shuffle_partitions or options.cores
     default = slots(options) if options.profile == "tuned" else DEFAULT_SHUFFLE_PARTITIONS
     return options.shuffle_partitions or default
 
 
-def session_settings(options: SparkOptions, folder: Path, runtime: Path) -> dict[str, str]:
-    """Everything that is fixed when a session starts. The user's own settings win.
+def session_settings(options: SparkOptions, folder: Path, runtime: Path, jars: Sequence[Path] = ()) -> dict[str, str]:
+    """Everything that is fixed when a session starts. The user's own settings win. ``jars`` are those of connectors.
 
     Sockets go into the runtime folder: their paths may have a hundred characters, those of runs any number.
     """
@@ -67,6 +72,8 @@ def session_settings(options: SparkOptions, folder: Path, runtime: Path) -> dict
         "spark.sql.streaming.numRecentProgressUpdates": "200",
         "spark.sql.streaming.stopTimeout": "20s",
     }
+    if jars:
+        needed["spark.jars"] = ",".join(map(str, jars))
     return needed | (TUNED if tuned else {}) | query_settings(options) | options.settings
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
@@ -29,6 +30,7 @@ _STAMP = pa.timestamp("us", "UTC")
 def ddl(ends: Ends) -> str:
     """The columns of the events as Spark writes them."""
     columns = [f"{name} {_SQL[kind]}" for name, kind in ends.columns]
+    columns += ["sequence bigint"] if ends.numbered else []
     return ", ".join([*columns, "ingested timestamp"] if ends.stamp else columns)
 
 
@@ -50,28 +52,33 @@ class Range(InputPartition):
         self.partition, self.start, self.stop = partition, start, stop
 
 
-def _stamped(batches: Sequence[pa.RecordBatch], stamp: bool) -> pa.RecordBatch:
-    """One batch out of many, with the moment at which it came in."""
+def _whole(batches: Sequence[pa.RecordBatch], ends: Ends, first: int) -> pa.RecordBatch:
+    """One batch out of many, with the numbers of its events, the first of which it is, and the moment it came in."""
     whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
-    if not stamp:
-        return whole
-    now = pa.repeat(pa.scalar(time.time_ns() // 1_000, pa.int64()), whole.num_rows).view(_STAMP)
-    return pa.RecordBatch.from_arrays([*whole.columns, now], names=[*whole.schema.names, "ingested"])
+    columns, names = list(whole.columns), list(whole.schema.names)
+    if ends.numbered:
+        stop = first + whole.num_rows * ends.partitions
+        columns.append(pa.array(np.arange(first, stop, ends.partitions, dtype=np.int64)))
+        names.append("sequence")
+    if ends.stamp:
+        columns.append(pa.repeat(pa.scalar(time.time_ns() // 1_000, pa.int64()), whole.num_rows).view(_STAMP))
+        names.append("ingested")
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def read_range(ends: Ends, wanted: Range) -> Iterator[pa.RecordBatch]:
     """The events of a range, in batches that are worth handing on. Also the first operator: it stamps."""
     unburden()
     reader = _reader(ends.queues, ends.token).read(Lane(ends.stream, wanted.partition), wanted.start, wanted.stop)
-    held, rows = list[pa.RecordBatch](), 0
+    held, rows, offset = list[pa.RecordBatch](), 0, wanted.start
     for batch in reader:
         held.append(batch)
         rows += batch.num_rows
         if rows >= ROWS:
-            yield _stamped(held, ends.stamp)
-            held, rows = [], 0
+            yield _whole(held, ends, offset * ends.partitions + wanted.partition)
+            held, rows, offset = [], 0, offset + rows
     if held:
-        yield _stamped(held, ends.stamp)
+        yield _whole(held, ends, offset * ends.partitions + wanted.partition)
 
 
 class QueueStreamReader(DataSourceStreamReader):

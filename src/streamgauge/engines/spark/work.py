@@ -16,18 +16,23 @@ from typing import Any
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from streamgauge.engines.spark.blame import Blame, blame
+from streamgauge.engines.spark.kafka import CannotTravel, Columns, columns_of, kafka_events, kafka_writer
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder
 from streamgauge.engines.spark.own import load
 from streamgauge.engines.spark.pipelines import PIPELINES
+from streamgauge.engines.spark.positions import Listener, Positions
 from streamgauge.engines.spark.progress import GONE, Recorder, Sampler
 from streamgauge.engines.spark.settings import temporary
 from streamgauge.engines.spark.sink import collector_sink
 from streamgauge.engines.spark.source import queue_source
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.line import Json, LineServer
 
 _GLANCE = 0.02
+_LOG = "ERROR"
 _READY = 120.0
 
 
@@ -40,10 +45,13 @@ class Session:
         for key, value in order.settings.items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
-        self.spark.sparkContext.setLogLevel("ERROR")
+        self.spark.sparkContext.setLogLevel(_LOG)
         self.recorder = Recorder()
         self.sampler = Sampler(self.spark, self.recorder)
+        self.listener: Listener | None = None
         self.query: StreamingQuery | None = None
+        self.real_time = False
+        self.columns: Columns = ()
         self.pipeline = ""
         self.checkpoint: Path | None = None
         self.line = LineServer(order.socket, order.token, threading.Lock())
@@ -72,40 +80,71 @@ class Session:
                 error.blame if isinstance(error, BlamedError) else blame(error, traceback.format_exc(), self.pipeline)
             )
             self.query = None
+            self._hang_up()
             return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
         number = str(self.query.runId)
         threading.Thread(target=self._await_end, args=(self.query, number), name="end", daemon=True).start()
-        return {"query": number}
+        return {"query": number, "outputs": self.columns}
 
     def _start(self, order: QueryOrder) -> StreamingQuery:
+        self.spark.sparkContext.setLogLevel(_LOG)
+        self.pipeline, self.real_time, self.columns = order.pipeline, order.mode == "real-time", ()
+        writer = self._over_kafka(order) if order.ends.kafka else self._over_the_queue(order)
+        order.checkpoint.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = order.checkpoint
+        self.recorder.open(order.folder)
+        self.sampler.start(order.folder)
+        # keywords by name: the types of PySpark know nothing of real-time mode yet
+        trigger: dict[str, Any] = {"realTime" if self.real_time else "processingTime": _interval(order.trigger_ns)}
+        writer = writer.trigger(**trigger)
+        writer = writer.outputMode(order.output_mode).queryName(order.ends.query)
+        return writer.option("checkpointLocation", str(order.checkpoint)).start()
+
+    def _over_the_queue(self, order: QueryOrder) -> DataStreamWriter:
         source, sink = self._prepare(order), collector_sink(order.ends)
         self.spark.dataSource.register(sink)
         outputs = self._outputs(order, self.spark.readStream.format(source).load())
-        order.checkpoint.mkdir(parents=True, exist_ok=True)
-        self.checkpoint = order.checkpoint
-        self.pipeline = order.pipeline
-        self.recorder.open(order.folder)
-        self.sampler.start(order.folder)
-        writer = outputs.writeStream.format(sink.name()).outputMode(order.output_mode)
-        trigger = f"{order.trigger_ns // 1_000_000} milliseconds"
-        return (
-            writer.queryName(order.ends.query)
-            .option("checkpointLocation", str(order.checkpoint))
-            .trigger(processingTime=trigger)
-            .start()
-        )
+        return outputs.writeStream.format(sink.name())
+
+    def _over_kafka(self, order: QueryOrder) -> DataStreamWriter:
+        assert order.ends.kafka is not None
+        self._set(order)
+        to = KafkaEnds.read(order.ends.kafka)
+        outputs = self._outputs(order, kafka_events(self.spark, order.ends, to))
+        try:
+            self.columns = columns_of(outputs)
+        except CannotTravel as error:
+            raise BlamedError(Blame(str(error), (), users=bool(order.pipeline))) from error
+        self.listener = self.listener or Listener(self.spark)
+        self.listener.positions = Positions(order.ends, to)
+        return kafka_writer(outputs, to)
+
+    def _hang_up(self) -> None:
+        """Tell the last position."""
+        if self.listener is not None and self.listener.positions is not None:
+            self.listener.positions.close()
+            self.listener.positions = None
+
+    def _set(self, order: QueryOrder) -> None:
+        """Set what a query takes when it starts."""
+        for key, value in order.settings.items():
+            self.spark.conf.set(key, value)
 
     def _prepare(self, order: QueryOrder) -> str:
         """Set what a query takes when it starts, and register its source; the source's name."""
-        for key, value in order.settings.items():
-            self.spark.conf.set(key, value)
+        self._set(order)
         source = queue_source(order.ends)
         self.spark.dataSource.register(source)
         return source.name()
 
     def batch(self, order: QueryOrder) -> Json:
-        """The same pipeline over all that is in the queue, in batch and to nowhere; the seconds that it took."""
-        outputs = self._outputs(order, self.spark.read.format(self._prepare(order)).load())
+        """The same pipeline over all that is there, in batch and to nowhere; the seconds that it took."""
+        if order.ends.kafka:
+            self._set(order)
+            events = kafka_events(self.spark, order.ends, KafkaEnds.read(order.ends.kafka), stream=False)
+        else:
+            events = self.spark.read.format(self._prepare(order)).load()
+        outputs = self._outputs(order, events)
         begun = time.monotonic()
         outputs.write.format("noop").mode("overwrite").save()
         return {"seconds": time.monotonic() - begun}
@@ -133,8 +172,17 @@ class Session:
             # the first micro-batch, an empty one, is done: everything is planned and compiled
             if query.lastProgress or str(query.status["message"]).startswith("Waiting"):
                 return
+            if self.real_time and self._reads():
+                return
             time.sleep(_GLANCE)
-        raise BlamedError(Blame(f"the query did not read from the queue within {_READY:g} s", (), users=False))
+        raise BlamedError(Blame(f"the query did not begin to read within {_READY:g} s", (), users=False))
+
+    def _reads(self) -> bool:
+        """Whether all tasks of a real-time query run: they read until the end of their batch."""
+        tracker = self.spark.sparkContext.statusTracker()
+        stages = [s for job in tracker.getActiveJobsIds() if (j := tracker.getJobInfo(job)) for s in j.stageIds]
+        known = [stage for number in stages if (stage := tracker.getStageInfo(number))]
+        return bool(known) and all(stage.numActiveTasks == stage.numTasks for stage in known)
 
     def _await_end(self, query: StreamingQuery, number: str) -> None:
         """Tell of a query that ends by itself, and whose fault it was."""
@@ -156,11 +204,12 @@ class Session:
         left = list[str]()
         if query is not None:
             try:
-                query.stop()
+                self._stop(query)
             except PySparkException as error:
                 left.append(f"the query did not stop: {error}")
             except GONE:
                 left.append("its JVM is gone")
+        self._hang_up()
         self.sampler.stop()
         try:
             self.recorder.close()
@@ -170,6 +219,13 @@ class Session:
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
         return {"left": left}
+
+    def _stop(self, query: StreamingQuery) -> None:
+        """Stop a query. One in real-time mode is interrupted in the middle of its tasks, and would log every one of
+        them as an error, some after the end; the log is silent until the next query."""
+        if self.real_time:
+            self.spark.sparkContext.setLogLevel("OFF")
+        query.stop()
 
     def _leftovers(self) -> list[str]:
         """Queries, jobs and state that the trial left in the session."""
@@ -194,6 +250,10 @@ class Session:
 
 
 _VARIES = ("spark.app.id", "spark.app.startTime", "spark.app.submitTime", "spark.driver.port")
+
+
+def _interval(nanoseconds: int) -> str:
+    return f"{nanoseconds // 1_000_000} milliseconds"
 
 
 class BlamedError(Exception):

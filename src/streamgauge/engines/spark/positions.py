@@ -1,0 +1,137 @@
+"""How far the query is, told to the drivers' doors after every micro-batch: on Kafka nobody else could know.
+
+Spark's connector commits no offsets. A listener on the JVM's bus hands over the JSON of each progress, one call of a
+few hundred microseconds, and a thread sends what it says.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from py4j.java_gateway import java_import
+from pyarrow import ArrowException
+from pyspark import SparkContext
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+from streamgauge.engines.spark.options import Ends
+from streamgauge.transport.backlog import Lane
+from streamgauge.transport.kafka.ends import KafkaEnds
+from streamgauge.transport.queue_reader import QueueReader
+
+Offsets = dict[Lane, int]
+_AGAIN, _PATIENCE = 0.02, 5.0
+"""Seconds. The broker may have handed a record on before its driver knows that it was taken."""
+
+
+def positions_of(progress: dict[str, Any], streams: dict[str, str]) -> Offsets:
+    """Where a micro-batch ended, by lane. ``streams`` are the names of the streams by topic."""
+    found: Offsets = {}
+    for source in progress.get("sources", []):
+        for topic, partitions in (source.get("endOffset") or {}).items():
+            if topic in streams:
+                found |= {Lane(streams[topic], int(number)): int(at) for number, at in partitions.items()}
+    return found
+
+
+class Positions:
+    """Sends the latest position, in a thread of its own; what is overtaken by a newer one is not sent."""
+
+    def __init__(self, ends: Ends, to: KafkaEnds) -> None:
+        self._streams = {topic: stream for stream, topic in to.inputs.items()}
+        self._door = QueueReader(ends.queues, ends.token)
+        self._commit = _committer(to) if to.group else None
+        self._changed = threading.Condition()
+        self._newest: Offsets = {}
+        self._over = False
+        self._thread = threading.Thread(target=self._send_all, name="positions", daemon=True)
+        self._thread.start()
+
+    def progressed(self, told: str) -> None:
+        """A micro-batch is done; ``told`` is Spark's JSON of it."""
+        offsets = positions_of(json.loads(told), self._streams)
+        if offsets:
+            with self._changed:
+                self._newest = offsets
+                self._changed.notify()
+
+    def close(self) -> None:
+        """Send what is left, and hang up."""
+        with self._changed:
+            self._over = True
+            self._changed.notify()
+        self._thread.join(_PATIENCE)
+        self._door.close()
+
+    def _send_all(self) -> None:
+        while offsets := self._next():
+            self._acknowledge(offsets)
+            if self._commit is not None:
+                self._commit(offsets)
+
+    def _next(self) -> Offsets:
+        """The next position to send; none at the end."""
+        with self._changed:
+            while not self._newest and not self._over:
+                self._changed.wait()
+            offsets, self._newest = self._newest, {}
+            return offsets
+
+    def _acknowledge(self, offsets: Offsets) -> None:
+        ends = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._door.acknowledge(offsets)
+            except (ArrowException, OSError) as error:
+                if self._newest or self._over:
+                    return None  # a newer one comes, or the drivers are ending
+                if time.monotonic() > ends:
+                    raise RuntimeError(f"the position {offsets} could not be told to the drivers") from error
+            time.sleep(_AGAIN)
+
+
+def _committer(to: KafkaEnds) -> Callable[[Offsets], None]:
+    """Commits positions to a consumer group that nobody is a member of, so that any monitor of Kafka sees the lag."""
+    from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - only where it is asked for
+
+    consumer = Consumer({**to.cluster.client_settings(), "group.id": to.group, "enable.auto.commit": False})
+
+    def commit(offsets: Offsets) -> None:
+        parts = [TopicPartition(to.inputs[lane.stream], lane.partition, at) for lane, at in offsets.items()]
+        consumer.commit(offsets=parts, asynchronous=True)
+        consumer.poll(0)
+
+    return commit
+
+
+class Listener:
+    """A listener of Spark's queries, as the JVM calls it. Spark's own would read every field over a socket."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self.positions: Positions | None = None
+        gateway: Any = SparkContext._gateway
+        java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+        spark.streams._jsqm.addListener(gateway.jvm.PythonStreamingQueryListenerWrapper(self))
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: ANN401 - the JVM's names
+        """A micro-batch is done."""
+        positions = self.positions
+        if positions is not None:
+            positions.progressed(str(event.progress().json()))
+
+    def onQueryStarted(self, event: object) -> None:
+        """Nothing to do."""
+
+    def onQueryIdle(self, event: object) -> None:
+        """Nothing to do."""
+
+    def onQueryTerminated(self, event: object) -> None:
+        """Nothing to do."""
+
+    class Java:
+        """What it is for the JVM."""
+
+        implements = ("org.apache.spark.sql.streaming.PythonStreamingQueryListener",)

@@ -1,0 +1,62 @@
+"""What Spark cannot do where it is put: real-time mode and Kafka have conditions that can be told beforehand. Pure."""
+
+from collections.abc import Iterator
+
+from streamgauge.engines.base import Conditions
+from streamgauge.engines.spark.options import SparkOptions
+from streamgauge.engines.spark.settings import shuffle_partitions, slots
+from streamgauge.model.units import SECOND, format_duration
+from streamgauge.workloads.registry import workloads
+
+SHORTEST = 5 * SECOND
+"""The shortest batch of real-time mode that Spark takes."""
+
+
+def problems(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
+    """Each a sentence with its fix."""
+    over_kafka = conditions.transport.name == "kafka"
+    if options.output_mode == "update" and not over_kafka:
+        yield (
+            "output_mode: update is for transport: kafka; Spark's Python data sources, which the queue has, "
+            "take append alone"
+        )
+    if over_kafka and not options.stamp:
+        yield "over Kafka the broker stamps every record as it is appended: leave stamp out"
+    if options.mode == "real-time":
+        yield from _real_time(options, conditions)
+
+
+def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
+    if conditions.transport.name != "kafka":
+        yield "mode: real-time reads from Kafka alone: set transport: kafka, or take mode: micro-batch"
+    if options.output_mode != "update":
+        yield "mode: real-time puts out every change at once: set output_mode: update (append waits for a window's end)"
+    if options.trigger < SHORTEST:
+        yield (
+            f"the batches of mode: real-time last {format_duration(SHORTEST)} at least: set trigger: 5s or more "
+            "(outputs do not wait for their end)"
+        )
+    if options.state_store != "rocksdb":
+        yield "mode: real-time keeps its books in RocksDB, also for jobs without state: set state_store: rocksdb"
+    if options.max_batch:
+        yield "mode: real-time takes every event as it comes: leave max_batch out"
+    known = workloads().get(conditions.workload)
+    if not options.pipeline and known is not None and len(known.streams) > 1:
+        yield f"mode: real-time cannot join streams, and {known.name} has {len(known.streams)}: take mode: micro-batch"
+    yield from _too_few_slots(options, conditions)
+
+
+def _too_few_slots(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
+    """All stages of a real-time query run at once, so every partition of each needs a slot of its own."""
+    known = workloads().get(conditions.workload)
+    partitions = conditions.partitions or options.cores
+    # of a function of the user's it is not known whether it shuffles: Spark says so when it starts
+    straight = bool(options.pipeline) or (known is not None and known.one_to_one)
+    shuffled = 0 if straight else shuffle_partitions(options)
+    if slots(options) < partitions + shuffled:
+        parts = f"{partitions} for the partitions of the stream"
+        parts += f" and {shuffled} for those of the shuffle" if shuffled else ""
+        yield (
+            f"mode: real-time needs {partitions + shuffled} slots, {parts}, and has {slots(options)}: "
+            f"set slots: {partitions + shuffled} (they may be more than cores), or fewer partitions"
+        )

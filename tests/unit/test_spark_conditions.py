@@ -1,0 +1,86 @@
+"""What Spark is refused before any minute is spent: real-time mode and Kafka have conditions."""
+
+from typing import Any
+
+import pytest
+
+from streamgauge.engines.base import Conditions, unsuited
+from streamgauge.engines.spark import spark
+from streamgauge.engines.spark.options import SparkOptions
+from streamgauge.engines.spark.settings import shuffle_partitions, slots
+from streamgauge.model.transport import TransportChoice
+
+KAFKA = TransportChoice("kafka")
+REAL_TIME: dict[str, Any] = {
+    "mode": "real-time",
+    "output_mode": "update",
+    "trigger": "5s",
+    "state_store": "rocksdb",
+}
+
+
+def said(
+    options: dict[str, Any],
+    transport: TransportChoice = KAFKA,
+    workload: str = "windowed-aggregation",
+    partitions: int = 0,
+) -> list[str]:
+    chosen = SparkOptions(**options).model_dump()
+    return [*unsuited(spark, chosen, Conditions(transport, workload, partitions))]
+
+
+def test_real_time_mode_is_taken_where_spark_can_do_it() -> None:
+    assert said(REAL_TIME) == []
+    assert said(REAL_TIME, workload="ingest") == []
+    assert said(REAL_TIME | {"cores": 3}) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"output_mode": "append"}, "output_mode: update"),
+        ({"trigger": "1s"}, "5s at least"),
+        ({"state_store": "memory"}, "state_store: rocksdb"),
+        ({"max_batch": 1000}, "leave max_batch out"),
+        ({"slots": 1}, "needs 2 slots, 1 for the partitions of the stream and 1 for those of the shuffle, and has 1"),
+    ],
+)
+def test_real_time_mode_is_refused_with_its_reason(change: dict[str, Any], words: str) -> None:
+    (problem,) = said(REAL_TIME | change)
+    assert words in problem
+
+
+def test_real_time_mode_is_refused_over_the_queue() -> None:
+    problems = said(REAL_TIME, TransportChoice())
+    assert any("mode: real-time reads from Kafka alone" in problem for problem in problems)
+
+
+def test_real_time_mode_needs_a_slot_for_every_partition_of_the_stream_and_of_the_shuffle() -> None:
+    (problem,) = said(REAL_TIME, partitions=3)
+    assert "needs 4 slots, 3 for the partitions of the stream and 1 for those of the shuffle, and has 2" in problem
+    assert "set slots: 4" in problem
+    assert said(REAL_TIME | {"slots": 4}, partitions=3) == []
+
+
+def test_a_job_that_does_not_shuffle_needs_slots_for_its_partitions_alone() -> None:
+    assert said(REAL_TIME | {"slots": 2}, workload="ingest", partitions=2) == []
+    (problem,) = said(REAL_TIME | {"slots": 2}, workload="ingest", partitions=3)
+    assert "needs 3 slots, 3 for the partitions of the stream, and has 2" in problem
+
+
+def test_real_time_mode_has_more_slots_than_cores_unless_told_otherwise() -> None:
+    options = SparkOptions(**(REAL_TIME | {"cores": 2}))
+    assert (shuffle_partitions(options), slots(options)) == (2, 4)
+    told = SparkOptions(**(REAL_TIME | {"cores": 2, "slots": 5, "shuffle_partitions": 3}))
+    assert (shuffle_partitions(told), slots(told)) == (3, 5)
+
+
+def test_updates_need_a_sink_that_takes_them() -> None:
+    assert said({"output_mode": "update"}) == []
+    (problem,) = said({"output_mode": "update"}, TransportChoice())
+    assert "output_mode: update is for transport: kafka" in problem
+
+
+def test_the_broker_stamps_every_record_so_nobody_can_ask_for_none() -> None:
+    assert said({"stamp": False}, TransportChoice()) == []
+    assert "leave stamp out" in said({"stamp": False})[0]
