@@ -12,8 +12,11 @@ from kafka_broker import launched, needs_kafka
 
 from streamgauge.run.brokers import Brokers, start_brokers, until
 from streamgauge.transport.kafka.administer import Administration, ClusterError
-from streamgauge.transport.kafka.producer import Kind, Part, Producer, open_producer
-from streamgauge.transport.kafka.protocol import KafkaFailure, Unreachable
+from streamgauge.transport.kafka.inflate import InflateError
+from streamgauge.transport.kafka.producer import Kind, Part, Producer, TooFarBehind, open_producer
+from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
+from streamgauge.transport.kafka.records import RecordError
+from streamgauge.transport.kafka.resolve import SecretError
 from streamgauge.transport.kafka.topics import Topic, topic_name
 
 pytestmark = needs_kafka
@@ -68,5 +71,5 @@ def test_both_producers_say_at_the_next_call_that_the_broker_is_gone_and_where_i
 
 
 def test_whatever_goes_wrong_with_kafka_is_caught_by_one_name() -> None:
-    assert issubclass(ClusterError, KafkaFailure)
-    assert issubclass(Unreachable, KafkaFailure)
+    families = (ClusterError, Unreachable, Refused, TooFarBehind, SecretError, RecordError, InflateError)
+    assert [each for each in families if not issubclass(each, KafkaFailure)] == []

@@ -100,11 +100,21 @@ def read_singly(cluster: Cluster, topic: str) -> Iterator[pa.RecordBatch]:
     consumer = Consumer(_settings(cluster))
     try:
         for number in _partitions(consumer, topic, cluster.bootstrap):
-            begin, end = consumer.get_watermark_offsets(TopicPartition(topic, number), _SECONDS, cached=False)
+            begin, end = _watermarks(consumer, TopicPartition(topic, number))
             if begin < end:
                 yield from _read(consumer, TopicPartition(topic, number, begin), end)
     finally:
         consumer.close()
+
+
+def _watermarks(consumer: Consumer, place: TopicPartition) -> tuple[int, int]:
+    """The first offset of a partition that is there, and the one after the last."""
+    try:
+        found: tuple[int, int] = consumer.get_watermark_offsets(place, _SECONDS, cached=False)
+    except KafkaException as error:
+        what = "the cluster does not say where the log begins and ends"
+        raise Refused(what, error.args[0].code(), place.topic, place.partition, error.args[0].str()) from error
+    return found
 
 
 def _read(consumer: Consumer, place: TopicPartition, end: int) -> Iterator[pa.RecordBatch]:

@@ -4,6 +4,7 @@ import struct
 
 import pyarrow as pa
 
+from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.kafka.varints import VarintError
 
 _STREAMED = {1: "gzip", 3: "lz4", 4: "zstd"}
@@ -14,7 +15,7 @@ _XERIAL_HEADER = 16
 _LENGTH = struct.Struct(">i")
 
 
-class InflateError(ValueError):
+class InflateError(KafkaFailure, ValueError):
     """Compressed records that cannot be read; the sentence says why."""
 
 

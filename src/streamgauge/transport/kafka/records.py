@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.transport.kafka.inflate import inflate
+from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.kafka.varints import (
     Bytes,
     Ints,
@@ -49,7 +50,7 @@ _STRIDE_FROM = 64  # records of one width in a row from which on it pays to look
 _STEPS = 512
 
 
-class RecordError(ValueError):
+class RecordError(KafkaFailure, ValueError):
     """Bytes that are no record batch, or one that cannot be read; the sentence says why."""
 
 
