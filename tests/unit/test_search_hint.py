@@ -1,5 +1,7 @@
 """Where a warm-up hints at the limit, the first trial need not go to the end of the range."""
 
+from dataclasses import replace
+
 import pytest
 from search_play import HOLDS, experiment, play
 
@@ -18,10 +20,10 @@ def judged(ask: Ask) -> Verdict:
     return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=Estimate(TRUTH, 5_000.0))
 
 
-def searched(hint: float) -> tuple[list[float], tuple[float, float]]:
+def searched(hint: float, carries: float = 0.0) -> tuple[list[float], tuple[float, float]]:
     question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
     search = build(question, "spark", hint)
-    past = play(search, judged)
+    past = play(search, lambda ask: replace(judged(ask), carries=carries))
     (finding,) = search.findings(past)
     assert finding.holds is not None
     assert finding.fails is not None
@@ -37,9 +39,24 @@ def test_a_good_hint_needs_two_full_length_trials() -> None:
 @pytest.mark.parametrize("hint", [200_000.0, 700_000.0, 930_000.0, 1_040_000.0, 1_100_000.0, 1_800_000.0, 4_000_000.0])
 def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
     asked, (holds, fails) = searched(hint)
-    assert len(asked) <= (6 if 0.9 < hint / TRUTH < 1.1 else 13), asked
+    assert len(asked) <= (6 if 0.9 < hint / TRUTH < 1.1 else 14), asked
     assert holds <= TRUTH < fails
     assert fails / holds <= 1.05
+
+
+@pytest.mark.parametrize("carries", [0.98, 1.03, 1.1])
+@pytest.mark.parametrize("hint", [700_000.0, 930_000.0, 1_100_000.0, 1_800_000.0])
+def test_the_cpu_time_of_an_event_says_how_far_the_next_step_goes(hint: float, carries: float) -> None:
+    asked, (holds, fails) = searched(hint, carries * TRUTH)
+    assert len(asked) <= 5, asked
+    assert holds <= TRUTH < fails
+    assert fails / holds <= 1.05
+
+
+def test_cpu_time_is_no_proof() -> None:
+    asked, (holds, fails) = searched(400_000.0, carries=10 * TRUTH)
+    assert asked[1] == 600_000, "half as much again, not ten times"
+    assert holds <= TRUTH < fails
 
 
 def test_a_load_that_could_not_be_decided_is_left_in_the_middle() -> None:

@@ -33,40 +33,28 @@ def test_a_warm_up_ends_at_its_limit_and_says_that_it_was_not_flat() -> None:
     assert watch.said() == {"microseconds_per_event": [], "flat": False}
 
 
-def grown(load: list[int], batches: list[tuple[int, int]]) -> Seconds:
-    """A load, second by second, and the micro-batches that it was worked on in: from when to when, in seconds. Each
-    takes all that was published when it began, and is acknowledged at its end."""
-    length, published = len(load), np.concatenate([[0], np.cumsum(load)])
-    columns = {name: np.zeros(length, np.int64) for name in ("acknowledged", "acks", "queue")}
-    columns |= {"published": np.array(load), "ack_time": np.full(length, -1), "ack_lag": np.full(length, -1)}
-    done = 0
-    for begun, ended in batches:
-        second = ended - 1
-        columns["acknowledged"][second], columns["acks"][second] = published[begun] - done, 1
-        columns["ack_time"][second] = ended * SECOND
-        done = published[begun]
-    columns["queue"][-1] = published[-1] - done
+def grown(load: list[int], *, costs: float, behind: int = 0) -> Seconds:
+    """A second per value, each worked on in the next one, in which an event costs so many microseconds."""
+    length = len(load)
+    done = np.array([0, *load[:-1]])
+    columns = {"published": np.array(load), "acknowledged": done, "sut_cpu": np.append(done[1:], load[-1]) * costs}
+    columns |= {"ack_time": np.arange(length) * SECOND, "queue": np.full(length, behind)}
     return Seconds(0, {name: column.astype(np.int64) for name, column in columns.items()})
 
 
-def test_what_late_micro_batches_get_done_is_where_the_limit_is_looked_for() -> None:
-    load, kept = [100 + 10 * n for n in range(17)], [(2, 4), (4, 6)]
-    reach = Reach(trigger=2.0)
-    assert not reach.look(grown(load[:6], kept))
-    assert reach.rate == 145, "none was late: the load of the last two seconds"
-    assert reach.look(grown(load, [*kept, (6, 9), (9, 17)]))
-    # the first late one worked for three seconds on the events of two, the other for eight on those of three
-    assert reach.rate == pytest.approx(0.93 * np.median([(140 + 150) / 3, (160 + 170 + 180) / 8]))
+def test_what_an_event_costs_says_what_the_cores_would_carry() -> None:
+    load = [100_000 + 10_000 * n for n in range(12)]
+    for cores, costs, rate in ((1, 1.0, 1e6), (2, 1.0, 2e6), (1, 4.0, 0.25e6)):
+        reach = Reach(trigger=2.0, cores=cores)
+        assert not reach.look(grown(load, costs=costs))
+        assert reach.rate == pytest.approx(0.97 * rate, rel=0.01)
 
 
-def test_one_late_micro_batch_among_several_counts_little() -> None:
-    load = [100] * 20
-    steady = [(2, 5), (5, 8), (8, 11), (11, 14)]
-    reach = Reach(trigger=2.0)
-    reach.look(grown(load, steady))
-    assert reach.rate == pytest.approx(0.93 * 100)
-    reach.look(grown(load, [*steady, (14, 20)]))
-    assert reach.rate == pytest.approx(0.93 * 100), "one that took twice as long is not the middle of four"
+def test_a_growing_load_is_over_when_some_triggers_of_it_wait() -> None:
+    reach, load = Reach(trigger=2.0, cores=1), [100] * 10
+    assert not reach.look(grown(load, costs=1, behind=599))
+    assert reach.look(grown(load, costs=1, behind=600))
+    assert not reach.look(grown(load[:4], costs=1, behind=600)), "four acknowledgements say nothing yet"
 
 
 def test_a_warm_up_may_differ_in_its_options() -> None:

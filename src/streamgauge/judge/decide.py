@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from streamgauge.judge.checks import COUNTED, check, evidence
 from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
@@ -21,7 +22,12 @@ LEAST_NOISE = 0.6 * ASSUMED_ERROR
 
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """What the trial says. The driver's own faults come first: they never count against the engine.
+    """What the trial says."""
+    return replace(_decide(recording, measured, objectives), carries=measured.carries)
+
+
+def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
+    """The driver's own faults come first: they never count against the engine.
 
     Only an error in the user's code comes before them: it would be the same on the quietest machine.
     """

@@ -119,7 +119,14 @@ def measure(recording: Recording) -> Measurement:
         clock_step=float(np.abs(seconds["clock_step"]).max(initial=0)),
         sut_cpu_seconds=float(judged["sut_cpu"].sum()) / 1e6,
         driver_cpu_seconds=float(judged["driver_cpu"].sum()) / 1e6,
+        carries=_carries(recording, judged),
     )
+
+
+def _carries(recording: Recording, judged: Seconds) -> float:
+    """What the cores of the system under test would carry without a pause."""
+    cores, used = len(recording.facts.get("sut_cores", ())), float(judged["sut_cpu"].sum()) / 1e6
+    return cores * float(judged["acknowledged"].sum()) / used if used else 0.0
 
 
 def _share(judged: Seconds, name: str) -> float:

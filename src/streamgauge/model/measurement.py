@@ -80,6 +80,9 @@ class Measurement:
     """How clearly the lag returns to where it was: the t statistic of Dickey and Fuller."""
     lag_seconds: float = 0.0
     """From the first to the last acknowledgement judged."""
+    carries: float = 0.0
+    """Events per second that the system's cores would carry if none were ever idle, at the CPU time that an event
+    cost; 0: nobody knows its cores."""
 
 
 class VerdictKind(StrEnum):
@@ -122,6 +125,8 @@ class Verdict:
     estimate: Estimate | None = None
     stops_run: bool = False
     """Wrong or missing output: no search can go on."""
+    carries: float = 0.0
+    """As measured: a hint at where to look next, and no proof of anything."""
 
     @property
     def holds(self) -> bool | None:

@@ -56,14 +56,14 @@ class Systems:
         return found.standing
 
     def hint(self, engine: Engine, trial: Trial, workload: Workload) -> float:
-        """About what the system gets done of a load that grows; 0 where there is no such system."""
+        """About what the system's cores carry, by a load that grows; 0 where there is no such system."""
         if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
             return 0.0
         system, warming = self._systems[trial.engine], engine.warming(trial.options)
         if not warming.limit:
             return 0.0
         self._say(f"looking where {trial.engine} begins to fall behind")
-        reach = Reach(engine.trigger(trial.options) / SECOND)
+        reach = Reach(engine.trigger(trial.options) / SECOND, max(1, len(place(trial.options).sut)))
         folder = self._folder / f"{self._count:03}" / "reach"
         self._unjudged(system, reach_trial(trial, warming), reach, folder)
         system.said["reach"] = round(reach.rate)

@@ -1,7 +1,7 @@
 """Warm a new system up before anything is judged, and see about where its limit is.
 
 The warm-up is a fixed load, until the CPU time that an event costs has stopped falling. Then the load grows until
-the system falls behind: what it gets done then is where a search begins.
+the system falls behind: what an event cost on the way says where a search begins.
 """
 
 import math
@@ -18,14 +18,12 @@ from streamgauge.stats.flat import flat
 
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIRST, _DOUBLES, _LONGEST = 5.0, 10, 48
+_FIRST, _DOUBLES, _LONGEST = 3.5, 10, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
-_LATE = 1.03
-"""Triggers that a micro-batch takes when the next has to wait for it."""
-_LAST = 4
-"""Micro-batches that are looked at, the last that were late. One alone says little: they differ by a tenth."""
-_SHORTER = 0.93
-"""What one that is in time gets done, against one that is half as long again: each has its fixed cost."""
+_HELD = 0.97
+"""What is held of what cores that are never idle would carry."""
+_FEW = 4
+"""Acknowledgements that say nothing yet."""
 _BEHIND = 3.0
 """Triggers of load that wait when it has fallen behind."""
 
@@ -62,12 +60,13 @@ class Warmth:
 class Reach:
     """Watches a load that grows: it is over when the system has fallen behind.
 
-    ``rate`` is what it gets done once its micro-batches take longer than their trigger, less what their greater
-    length is worth. A moment's pause at a lower load is made up for, and counts as one micro-batch of several.
+    ``rate`` is what its cores carry at the CPU time that an event cost on the way. The load that it kept up with last
+    says less: micro-batches differ by a tenth from one to the next.
     """
 
     trigger: float
     """Seconds between two acknowledgements while it keeps up."""
+    cores: int
     rate: float = 0.0
 
     def wants(self, stop: int) -> bool:
@@ -76,19 +75,14 @@ class Reach:
 
     def look(self, seconds: Seconds) -> bool:
         """True once the queue holds some triggers of load."""
-        published = np.concatenate([[0], np.cumsum(seconds["published"])])
-        acked = np.flatnonzero((seconds["ack_time"] >= 0) & (seconds["acknowledged"] > 0))
-        done = np.cumsum(seconds["acknowledged"])[acked]
-        at = seconds["ack_time"][acked] / SECOND
-        # a micro-batch takes all that there is: it began when as much was published as it acknowledges
-        took = at - np.interp(done, published, np.arange(len(published)))
-        rates = np.diff(done, prepend=0) / np.maximum(took, 1e-9)
-        late = (took > _LATE * self.trigger) & (seconds["acks"][acked] == 1)
-        if late.any():
-            self.rate = float(np.median(rates[late][-_LAST:])) * _SHORTER
-        else:
-            self.rate = float(seconds["published"][-round(self.trigger) :].mean())
-        return float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
+        acked = np.flatnonzero(seconds["ack_time"] >= 0)
+        if len(acked) > _FEW:
+            done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])
+            spent = np.interp(seconds["ack_time"][acked] / SECOND, np.arange(len(used)), used) / 1e6
+            # the first micro-batch of a query is slow
+            self.rate = _HELD * self.cores * float(done[-1] - done[1]) / max(float(spent[-1] - spent[1]), 1e-6)
+        behind = float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
+        return behind and len(acked) > _FEW
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:

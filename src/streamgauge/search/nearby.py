@@ -1,11 +1,12 @@
 """From a hint at the boundary to both ends of the bracket, in full-length trials.
 
-A warm-up has shown about where a system falls behind. The first trial is there. Then the load goes up or down in
-steps, beginning with the precision, until both ends are known, and what lies between them is halved. A load that
-could not be decided stays in the middle: its neighbours could not be decided either.
+A warm-up has shown about where a system falls behind. The first trial is there. Then the load goes up or down until
+both ends are known, by steps that begin with the precision, or as far as the CPU time that an event cost says. What
+lies between the ends is halved. A load that could not be decided stays in the middle: its neighbours could not be
+decided either.
 
-The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster
-than it can work at the length of batch that its objectives allow. But nothing above that rate needs to be tried.
+The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster than
+it can work at the length of batch that its objectives allow.
 """
 
 import math
@@ -16,6 +17,17 @@ from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 
+_ALIKE = 3
+"""So many trials in a row may say the same before steps grow."""
+_HOLDING, _DRAINING = 0.97, 0.93
+"""What is held of what the cores would carry without a pause: measured on Spark in loads that hold, and in loads that
+do not, whose micro-batches are longer and cost less for an event."""
+_CLEARLY = 1.5
+"""Steps of the precision by which a guess must differ to be followed."""
+_LEAP = 1.5
+"""A value is at most so many times the last one that held: CPU time is no proof."""
+_TRUSTED = 5
+"""A guess that so many trials have not borne out is not followed any longer."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
@@ -30,7 +42,7 @@ def _next_value(line: Line, known: Known) -> float | None:
     if not known.points:
         return line.plain(line.hint)
     if holds and fails:
-        return _between(line, holds, known.undecided, fails)
+        return _between(line, known, holds, fails)
     if fails or not holds:  # what could not be decided does not hold either, as far as is known
         return _stepped(line, known.points[::-1], -1)
     return _stepped(line, known.points, 1)
@@ -39,27 +51,41 @@ def _next_value(line: Line, known: Known) -> float | None:
 def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
     """A step further than the last of these values; None at the end of the line.
 
-    Two steps of the precision, for the hint is mostly good; then they grow, for it was not. What could not be
-    decided is close to the boundary: one step of the precision more.
+    Some steps of the precision, for the hint is mostly good; then they grow, for it was not. Where the cores would
+    carry clearly less, or more, what they carry is tried. What could not be decided is close to the boundary: one
+    step of the precision more.
     """
     last = points[-1]
     alike = sum(p.state is last.state for p in points) if last.state is not None else 0
-    step = 1 + line.precision * 3 ** max(0, alike - 2) - _SLACK
-    value = line.plain(min(last.value * step**way, _drained(line, last) if way < 0 else math.inf))
+    value = last.value * (1 + line.precision * 3 ** max(0, alike - _ALIKE) - _SLACK) ** way
+    guess, clear = _carried(points), 1 + _CLEARLY * line.precision
+    if way > 0 and guess > last.value * clear:
+        value = min(max(value, guess), last.value * _LEAP)
+    elif way < 0 and 0 < guess < last.value / clear:
+        value = min(value, guess)
+    value = line.plain(value)
     return value if (value > last.value if way > 0 else value < last.value) else None
 
 
-def _drained(line: Line, point: Point) -> float:
-    """A step below what a system that failed here got done; no limit where nobody knows that."""
-    drains = (t.verdict.estimate.boundary for t in point.deciding if point.state is False and t.verdict.estimate)
-    return max(drains, default=math.inf) * (1 - line.precision)
+def _carried(points: Sequence[Point]) -> float:
+    """About what the system's cores can hold, by what an event cost in these trials; 0: nobody knows."""
+    shares = {True: _HOLDING, False: _DRAINING, None: _HOLDING}
+    told = [shares[t.verdict.holds] * t.verdict.carries for p in points for t in p.full]
+    return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0
 
 
-def _between(line: Line, holds: Point, undecided: Sequence[Point], fails: Point) -> float | None:
-    """The middle of the widest gap that is still too wide; None where there is none."""
-    values = [holds.value, *(p.value for p in undecided), fails.value]
+def _between(line: Line, known: Known, holds: Point, fails: Point) -> float | None:
+    """A value in the widest gap that is still too wide; None where there is none."""
+    values = [holds.value, *(p.value for p in known.undecided), fails.value]
     wide = [(low, high) for low, high in pairwise(values) if not line.narrow(low, high)]
-    return line.middle(*max(wide, key=lambda gap: gap[1] / gap[0])) if wide else None
+    if not wide:
+        return None
+    low, high = max(wide, key=lambda gap: gap[1] / gap[0])
+    step = 1 + line.precision - _SLACK
+    guess, near, far = _carried(known.points), low * step, high / step
+    if guess and near * step < far and not known.undecided and len(known.points) <= _TRUSTED:
+        return line.plain(min(max(guess, near), far))
+    return line.middle(low, high)
 
 
 def _why_wide(line: Line, known: Known) -> str:
