@@ -134,3 +134,12 @@ def test_what_was_in_the_environment_is_inherited_by_no_child_and_is_there_for_a
         assert "KAFKA_PASSWORD_OF_A_TEST" not in os.environ
     with pytest.raises(Trouble, match=r"KAFKA_PASSWORD_OF_NOBODY, which is not set.*\.$"):
         open_cluster(options(password={"env": "KAFKA_PASSWORD_OF_NOBODY"}))
+
+
+def test_a_password_in_the_address_of_the_cluster_is_refused_and_not_repeated() -> None:
+    text = EXPERIMENT.format(password=PLACE).replace('"kafka:9092"', f'"ann:{CANARY}@kafka:9092"')
+    with pytest.raises(
+        ExperimentError, match=r"transport\.cluster\.bootstrap: no user and no password stand here"
+    ) as no:
+        read(text, source="ours.yaml")
+    assert CANARY not in str(no.value) + repr(no.value.problems)

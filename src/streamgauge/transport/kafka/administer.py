@@ -52,7 +52,10 @@ class Administration:
         self._until = until
         self._said = ""
         settings: dict[str, Any] = {"log_level": 0, "socket.timeout.ms": int(_SECONDS * 1000), "error_cb": self._hear}
-        self._client = AdminClient({**cluster.client_settings(), **settings})
+        try:
+            self._client = AdminClient({**cluster.client_settings(), **settings})
+        except KafkaException as error:
+            raise ClusterError(f"the cluster at {cluster.bootstrap} cannot be used: {error.args[0].str()}") from error
 
     def _hear(self, error: KafkaError) -> None:
         """What goes wrong with connections is told here; an answer that never comes says nothing."""

@@ -49,7 +49,10 @@ class ConfluentProducer:
         self._leaders: frozenset[str] = frozenset()
         self._published = 0
         self._done = dict[int, int]()
-        self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
+        try:
+            self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
+        except KafkaException as error:
+            raise KafkaFailure(f"the cluster at {cluster.bootstrap} cannot be used: {error.args[0].str()}") from error
         self._done |= dict.fromkeys(self._partitions(cluster), 0)
         self._told = {partition: self._teller(partition) for partition in self._done}
 

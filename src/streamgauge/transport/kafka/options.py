@@ -93,6 +93,8 @@ class ClusterOptions(_Strict):
             raise _combination("certificate", "a client's certificate and its key come together")
         if not self.tls and (self.authority or self.certificate):
             raise _combination("tls", "certificates want tls: true")
+        if "@" in self.bootstrap:  # it may be a password, so it is not repeated
+            raise _combination("bootstrap", "no user and no password stand here: it is host:port, and user is a key")
         for address in self.bootstrap.split(","):
             host, _, port = address.strip().rpartition(":")
             if not host or not port.isdigit():
