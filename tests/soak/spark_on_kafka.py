@@ -90,7 +90,11 @@ class Filled:
                 columns = stream.events(self.sent, stop, partitions, partition)
                 arrays = [pa.array(np.asarray(columns[f.name])).view(f.type) for f in schema]
                 rows = numbered(pa.RecordBatch.from_arrays(arrays, schema=schema), self.sent + partition, partitions)
-                parts[partition] = Part(keys_of(columns["gem_pack_id"]), form.encode(rows), columns["due"])
+                parts[partition] = Part(
+                    keys_of(np.asarray(columns["gem_pack_id"], np.int64)),
+                    form.encode(rows),
+                    np.asarray(columns["due"], np.int64),
+                )
             while time.time_ns() < self.origin_ns + until_ns:
                 producer.attend(0.005)
             producer.publish(parts)

@@ -187,7 +187,20 @@ def test_a_profile_with_a_pause_is_summed_exactly() -> None:
 def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence(tmp_path: Path) -> None:
     many = WindowedAggregationParams.model_validate({"gem_packs": "2M", "distribution": "uniform"}).model_dump()
     trial = Trial(
-        1, Ask("rate", 1.0, "measure"), "windowed-aggregation", many, "reference", {}, 1, constant(1.0), *[0] * 6
+        1,
+        Ask("rate", 1.0, "measure"),
+        "windowed-aggregation",
+        many,
+        "reference",
+        {},
+        1,
+        constant(1.0),
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
     )
     with pytest.raises(ValueError, match="at most 1M gem packs, not 2M"):
         work_order(trial, Endpoints((), "", 1, tmp_path, ()))

@@ -85,3 +85,8 @@ def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_begin
 
 def test_without_a_hint_nothing_changes() -> None:
     assert searched(0.0)[0][0] == 5_000_000
+
+
+def test_the_forecast_believes_in_a_hint_as_far_as_hints_go() -> None:
+    question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
+    assert build(question, "spark", 1_000_000.0).forecast().likely <= 4

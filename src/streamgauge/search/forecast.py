@@ -11,8 +11,10 @@ from streamgauge.search.line import Line
 
 _PLACES = 13  # boundaries that are tried, from "none holds" to "all hold"
 _LONG = 50  # trials from which on fewer boundaries are tried
+_HALF = 0.5
 _MOST_ASKS = 2_000
 _ERROR = 0.01  # standard error of the imagined estimates
+_OFF = 1.06  # by how much a hint is wrong, as a rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Forecast:
 
 def forecast(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None]) -> Forecast:
     """Play the search with the boundary at several places of every line, and count."""
-    halfway = _play(lines, ask, 0.5)
+    halfway = _play(lines, ask, _HALF)
     # A search of a grid takes as many trials as values, in proportion: its ends and its middle tell all.
     shares = [0.0, 1.0] if halfway[0] > _LONG else [p / (_PLACES - 1) for p in range(_PLACES) if 2 * p != _PLACES - 1]
     trials, full = zip(halfway, *(_play(lines, ask, share) for share in shares), strict=True)
@@ -46,7 +48,9 @@ def _play(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None], sh
 
 
 def _boundary(line: Line, share: float) -> float:
-    """The hardest value that holds when this share of the line does."""
+    """The hardest value that holds when this share of the line does; half of it does where something hints."""
+    if line.hint and share == _HALF:
+        return line.hint * _OFF
     if line.values:
         count = round(share * len(line.values))
         if 0 < count < len(line.values):
@@ -70,4 +74,5 @@ def _beyond(line: Line) -> float:
 def _imagine(line: Line, boundary: float, value: float) -> Verdict:
     holds = not line.harder(value, boundary)
     estimate = None if holds or line.dimension != "load" else Estimate(boundary, _ERROR * abs(boundary))
-    return Verdict(VerdictKind.SUSTAINED if holds else VerdictKind.OVERLOADED, (), estimate=estimate)
+    kind = VerdictKind.SUSTAINED if holds else VerdictKind.OVERLOADED
+    return Verdict(kind, (), estimate=estimate, carries=boundary if line.hint else 0.0)

@@ -64,6 +64,7 @@ def _told(security: Security) -> dict[str, Any]:
 
 
 def _heard(told: Mapping[str, Any]) -> Security:
-    paths = {name: None if told[name] is None else Path(told[name]) for name in _PATHS}
-    secrets = {name: None if told[name] is None else SecretStr(told[name]) for name in _SECRETS}
-    return Security(**{name: told[name] for name in _PLAIN}, **paths, **secrets)
+    held: dict[str, Any] = {name: told[name] for name in _PLAIN}
+    held |= {name: None if told[name] is None else Path(told[name]) for name in _PATHS}
+    held |= {name: None if told[name] is None else SecretStr(told[name]) for name in _SECRETS}
+    return Security(**held)
