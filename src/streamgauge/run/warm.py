@@ -14,14 +14,13 @@ from streamgauge.model.profile import constant, steps
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
+from streamgauge.search.nearby import HOLDING
 from streamgauge.stats.flat import flat
 
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
 _FIRST, _DOUBLES, _LONGEST = 3.5, 10, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
-_HELD = 0.97
-"""What is held of what cores that are never idle would carry."""
 _FEW = 4
 """Acknowledgements that say nothing yet."""
 _BEHIND = 3.0
@@ -80,7 +79,7 @@ class Reach:
             done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])
             spent = np.interp(seconds["ack_time"][acked] / SECOND, np.arange(len(used)), used) / 1e6
             # the first micro-batch of a query is slow
-            self.rate = _HELD * self.cores * float(done[-1] - done[1]) / max(float(spent[-1] - spent[1]), 1e-6)
+            self.rate = HOLDING * self.cores * float(done[-1] - done[1]) / max(float(spent[-1] - spent[1]), 1e-6)
         behind = float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
         return behind and len(acked) > _FEW
 

@@ -19,7 +19,7 @@ from streamgauge.search.step import Step, Try
 
 _ALIKE = 3
 """So many trials in a row may say the same before steps grow."""
-_HOLDING, _DRAINING = 0.97, 0.93
+HOLDING, _DRAINING = 0.97, 0.93
 """What is held of what the cores would carry without a pause: measured on Spark in loads that hold, and in loads that
 do not, whose micro-batches are longer and cost less for an event."""
 _CLEARLY = 1.5
@@ -69,7 +69,7 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
 
 def _carried(points: Sequence[Point]) -> float:
     """About what the system's cores can hold, by what an event cost in these trials; 0: nobody knows."""
-    shares = {True: _HOLDING, False: _DRAINING, None: _HOLDING}
+    shares = {True: HOLDING, False: _DRAINING, None: HOLDING}
     told = [shares[t.verdict.holds] * t.verdict.carries for p in points for t in p.full]
     return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0
 
