@@ -34,6 +34,7 @@ def kafka_events(spark: SparkSession, ends: Ends, to: KafkaEnds, *, stream: bool
     topic = to.inputs[ends.stream]
     said: dict[str, Any] = {
         **_connection(to),
+        **{f"kafka.{name}": value for name, value in ends.consumer.items()},
         "subscribe": topic,
         "startingOffsets": "earliest",
         "failOnDataLoss": "true",

@@ -89,6 +89,8 @@ class Ends(_Order):
     """Which start of this query it is: attempts of an earlier one, which was killed, stay apart."""
     kafka: dict[str, Any] | None = Field(default=None, repr=False)
     """Where events and outputs are on Kafka, with the secrets of the cluster: this order goes over the line alone."""
+    consumer: dict[str, str] = Field(default_factory=dict)
+    """Settings of the connector's consumer."""
 
 
 class QueryOrder(_Order):

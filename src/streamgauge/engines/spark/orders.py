@@ -5,7 +5,7 @@ from pathlib import Path
 
 from streamgauge.engines.base import Endpoints
 from streamgauge.engines.spark.options import Ends, QueryOrder, SessionOrder, SparkOptions
-from streamgauge.engines.spark.settings import query_settings, temporary
+from streamgauge.engines.spark.settings import TUNED_KAFKA, query_settings, temporary
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.transport.child import Child, LineReady
@@ -64,6 +64,7 @@ def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 
         max_batch=o.max_batch,
         epoch=epoch,
         kafka=endpoints.kafka.wire() if endpoints.kafka else None,
+        consumer=TUNED_KAFKA if o.profile == "tuned" else {},
     )
     near = runtime if o.profile == "tuned" else endpoints.folder.absolute()
     return QueryOrder(
