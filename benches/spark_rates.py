@@ -19,13 +19,13 @@ from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND, format_rate
 from streamgauge.parse import read
 from streamgauge.parse.shipped import shipped_text
-from streamgauge.run.clock import now
+from streamgauge.run.clock import Limits, now
 from streamgauge.run.environment import capture
 from streamgauge.run.explore import explore, trial_of
 from streamgauge.run.launch import Launcher
 from streamgauge.run.place import bind, place, usable_cores
 from streamgauge.run.stage import pinned, staged, start
-from streamgauge.store import Store
+from streamgauge.store import Run, Store
 
 VARIANTS = ("naive", "panes")
 RATE, SECONDS = 1_500_000.0, 6
@@ -41,11 +41,16 @@ def asked(variant: str, *more: str) -> Experiment:
     return read(text.replace(", also: [90%]", ""))
 
 
+def searched(question: Experiment, folder: Path, limits: Limits = Limits()) -> tuple[Finding, Run]:  # noqa: B008
+    """A whole search; what it found, and its run."""
+    run = Store(folder).create(question, question.name, capture(), now(), "0000", sys.argv)
+    (finding,) = explore(question, run, limits).findings
+    return finding, run
+
+
 def sustained(variant: str, folder: Path) -> tuple[Finding, str]:
-    """A whole search; what it found, and how busy Spark was at the failing end."""
-    experiment = asked(variant)
-    run = Store(folder).create(experiment, variant, capture(), now(), "0000", sys.argv)
-    (finding,) = explore(experiment, run).findings
+    """What a search found, and how busy Spark was at the failing end."""
+    finding, run = searched(asked(variant), folder)
     end = finding.fails or finding.holds
     said = run.recording(end.trials[-1]).facts.get("explanation", []) if end else []
     return finding, said[0]["sentence"] if said else ""

@@ -1,0 +1,51 @@
+"""What Spark holds on one core over Kafka, per format, next to the queue, and what an event costs it on each way.
+
+Every figure is the answer of a whole search of the quickstart's question, one after the other in one run. The rate per
+CPU second is that of the trial which proves the end that holds: it says what the way costs Spark, whatever the
+generator and the broker on the other core can carry.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from benches.spark_rates import asked, searched
+from streamgauge.cli.cache import cache_folder
+from streamgauge.judge import measure
+from streamgauge.model.experiment import Experiment
+from streamgauge.model.units import format_rate
+from streamgauge.parse import read
+from streamgauge.parse.shipped import shipped_text
+from streamgauge.run.clock import Limits
+
+FORMATS = ("binary", "json", "avro")
+
+
+def over_kafka(form: str) -> Experiment:
+    """The same question over Kafka, in one format, without its measurement at 90 %."""
+    text = shipped_text("quickstart-kafka").replace("format: binary", f"format: {form}")
+    return read(text.replace(", also: [90%]", ""))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--keep", type=Path, help="a folder for the runs, which are thrown away otherwise")
+    kept: Path | None = parser.parse_args().keep
+    questions = {"queue": asked("naive")} | {f"kafka, {form}": over_kafka(form) for form in FORMATS}
+    with tempfile.TemporaryDirectory(prefix="sg") as name:
+        first = 0.0
+        for way, question in questions.items():
+            folder = (kept or Path(name)) / way.replace(", ", "-")
+            finding, run = searched(question, folder, Limits(cache=cache_folder()))
+            print(f"{way:14} {finding.sentence}")
+            if finding.holds is None:
+                continue
+            found = measure(run.recording(finding.holds.trials[-1]))
+            events = found.served_rate * found.judged_seconds
+            rate = events / found.sut_cpu_seconds if found.sut_cpu_seconds else 0.0
+            first = first or rate
+            print(f"{'':14} {format_rate(rate)} per CPU second of Spark, {rate / max(first, 1.0):.2f} × the queue's")
+
+
+if __name__ == "__main__":
+    main()
