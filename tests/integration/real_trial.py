@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
@@ -32,6 +32,9 @@ from streamgauge.run.place import place
 from streamgauge.run.watching import Silence
 from streamgauge.store.journal import read_rows
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
 
 MILLI = 1_000_000
 WARMUP, JUDGED = 1, 2
@@ -131,6 +134,7 @@ def play(
     *,
     engine: RealEngine = reference,
     standing: Standing | None = None,
+    kafka: "Kafka | None" = None,
 ) -> Played:
     """Perform a trial and judge it. ``sabotage`` is done at the ends of these seconds."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -145,6 +149,7 @@ def play(
             runtime=Path(short),
             rewrite=rewrite,
             standing=standing,
+            kafka=kafka,
         )
     measured = measure(recording)
     return Played(folder, recording, measured, decide(recording, measured, objectives()))

@@ -21,12 +21,6 @@ def test_a_missing_experiment_names_the_shipped_ones() -> None:
     assert "quickstart" in refused("run", "quickstrat")
 
 
-def test_a_run_over_kafka_is_refused_and_not_measured_over_the_queue(tmp_path: Path) -> None:
-    said = refused("run", "quickstart-kafka", "--out", tmp_path / "runs")
-    assert "a run over Kafka is not possible yet" in said
-    assert not (tmp_path / "runs").exists()
-
-
 def test_a_folder_is_no_experiment(tmp_path: Path) -> None:
     assert "is a folder" in refused("run", tmp_path)
 

@@ -7,11 +7,14 @@ from contextlib import contextmanager
 import numpy as np
 import pyarrow as pa
 import pytest
+from confluent_kafka import Consumer, TopicPartition
 from kafka_broker import fresh_topic, needs_kafka, shared
 
+from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.confluent_reader import ConfluentRanges
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.formats import FormatName, keys_of, open_format
+from streamgauge.transport.kafka.group import Group
 from streamgauge.transport.kafka.outputs import TopicWriter
 from streamgauge.transport.kafka.producer import Part, Sending, open_producer
 from streamgauge.transport.kafka.ranges import PlainRanges, Ranges
@@ -100,6 +103,19 @@ def test_a_range_of_records_that_are_not_there_yet_is_waited_for() -> None:
         assert read(ranges, 0, 1) == values(0, 1)
     producer.flush(20)
     producer.close()
+
+
+def test_positions_are_seen_by_any_monitor_of_the_consumer_group() -> None:
+    topic, cluster = fresh_topic(2), shared().cluster
+    ends = KafkaEnds(cluster, {"events": topic}, "", "binary", group=topic)
+    group = Group(ends)
+    for at in range(1, 50):
+        group.commit({Lane("events", 0): at, Lane("events", 1): 2 * at})
+    group.close()
+    monitor = Consumer({**cluster.client_settings(), "group.id": topic})
+    told = monitor.committed([TopicPartition(topic, 0), TopicPartition(topic, 1)], 20)
+    monitor.close()
+    assert [place.offset for place in told] == [49, 98]
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])

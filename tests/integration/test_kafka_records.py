@@ -23,8 +23,10 @@ from streamgauge.transport.kafka.formats import FormatName, keys_of, numbered, o
 from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, Tick, TooFarBehind, open_producer
 from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
 from streamgauge.transport.kafka.reader import RECORDS, open_ends, read_topic
+from streamgauge.transport.kafka.records import HEADER
 from streamgauge.transport.kafka.topics import Topic
 from streamgauge.transport.kafka.vectorised import VectorisedProducer
+from streamgauge.transport.kafka.wire import Wire
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 pytestmark = needs_kafka
@@ -201,6 +203,15 @@ def nobody_answers() -> Iterator[None]:
         os.kill(broker.pid, signal.SIGCONT)
 
 
+def test_librdkafka_is_waited_for_less_than_a_millisecond_too() -> None:
+    with producing(fresh_topic(1), "confluent") as producer:
+        until, calls = time.monotonic() + 0.1, 0
+        while time.monotonic() < until:
+            producer.attend(0.0005)
+            calls += 1
+    assert calls <= 200
+
+
 @pytest.mark.parametrize("linger", [0, 1_000_000])
 def test_a_producer_that_waits_for_an_answer_sleeps(linger: int) -> None:
     producer = VectorisedProducer(
@@ -230,6 +241,27 @@ def test_what_may_go_goes_without_waiting_for_an_answer_that_nobody_gives() -> N
         producer.attend(20)
     producer.close()
     assert time.monotonic() - began < 20
+
+
+def batches_of(topic: str) -> int:
+    """How many batches lie in the log of a topic with one partition."""
+    wire, found, at = Wire(shared().cluster.bootstrap), 0, 0
+    (leader,) = wire.leaders(topic).values()
+    [fetched] = wire.fetch(leader, topic, {0: 0}, 1 << 20)
+    wire.close()
+    while at < len(fetched.data):
+        at += 12 + HEADER.unpack_from(fetched.data, at)[1]
+        found += 1
+    return found
+
+
+def test_librdkafka_gathers_a_tick_before_it_sends() -> None:
+    topic, ahead = fresh_topic(1), [part(source(1), 0, 100 * number, 100 * (number + 1)) for number in range(20)]
+    with producing(topic, "confluent") as producer:
+        for each in ahead:
+            producer.publish({0: each})
+            producer.flush(20)
+    assert 20 <= batches_of(topic) <= 60, "and does not send one record after the other"
 
 
 def test_a_load_beyond_one_batch_and_one_request_goes_in_several() -> None:

@@ -1,5 +1,7 @@
 """Ticks publish what became due since the last one, to the partition it belongs to, once and in order."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -59,7 +61,7 @@ def test_what_was_prepared_ahead_is_what_the_workload_says(partitions: int, pati
     got: dict[str, list[int]] = {"due": [], "price": [], "user_id": []}
     for tick in range(50):
         preparation.fill(pace.moment(tick), SECOND // 2, patience)
-        parts = preparation.take(pace.moment(tick))
+        parts: list[Any] = preparation.take(pace.moment(tick))
         rows = np.concatenate([b.column("due").cast("int64").to_numpy() for _, b in parts])
         assert len(rows) == pace.due_before(pace.moment(tick)) - len(got["due"])
         assert (rows * 1000 >= pace.moment(tick - 1) - 1000).all()

@@ -195,5 +195,5 @@ def test_what_was_acknowledged_before_the_last_time_is_answered() -> None:
     answered = []
     for offsets in ({A: 1}, {A: 3, B: 2}, {A: 3}, {A: 5, B: 5}):  # the third says nothing new
         backlog.acknowledge(offsets, SECOND)
-        answered.append(backlog.answered)
+        answered.append(backlog.answered(2))
     assert answered == [0, 1, 1, 5]

@@ -2,6 +2,8 @@
 
 import os
 import stat
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,8 @@ from pydantic import SecretStr
 from streamgauge.cli.trouble import Trouble
 
 if TYPE_CHECKING:
+    from streamgauge.model.transport import TransportChoice
+    from streamgauge.run.clock import Limits
     from streamgauge.transport.kafka.cluster import Cluster
     from streamgauge.transport.kafka.options import ClusterOptions
 
@@ -17,6 +21,20 @@ _LONGEST = 1 << 16
 """Bytes of a file that holds a secret, and nothing else."""
 _taken: dict[str, SecretStr] = {}
 """Secrets that stood in the environment. They are taken out of it, so that no process of ours inherits them."""
+
+
+def with_kafka(limits: "Limits", choice: "TransportChoice", say: Callable[[str], object]) -> "Limits":
+    """What a run on Kafka needs beside its limits: the user's cluster, or the jars of brokers of ours."""
+    from streamgauge.cli.kafka import client_or_trouble, ready_for_kafka
+    from streamgauge.transport.kafka.options import kafka_options
+
+    options = kafka_options(choice)
+    if options is None:
+        return limits
+    if options.cluster is None:
+        return replace(limits, cache=ready_for_kafka(say))
+    client_or_trouble()
+    return replace(limits, cluster=open_cluster(options.cluster))
 
 
 def open_cluster(options: "ClusterOptions") -> "Cluster":

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from streamgauge.cli.calibrate import runtime_folder
+from streamgauge.cli.cluster import with_kafka
 from streamgauge.cli.load import load_limits
 from streamgauge.cli.options import RUNS, Budget, Json, Out, Pace, RunArgument
 from streamgauge.cli.talk import Talk
@@ -28,4 +29,5 @@ def command(
     kept = found.trial_count()
     talk.say(f"run {found.id}: going on after {kept} finished trial{'' if kept == 1 else 's'}")
     limits = replace(load_limits(budget or budget_of(found), pace), runtime=runtime_folder())
+    limits = with_kafka(limits, found.experiment.transport, talk.say)
     go(found.experiment, found, limits, talk)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from streamgauge.cli.calibrate import runtime_folder
+from streamgauge.cli.cluster import with_kafka
 from streamgauge.cli.load import load_limits, load_text, parse_experiment
 from streamgauge.cli.options import RUNS, Budget, ExperimentArgument, Json, Out, Pace, Set
 from streamgauge.cli.talk import Talk
@@ -34,8 +35,8 @@ def command(
 
     check_engines(question)
     store = open_store(out)
-    limits = replace(limits, runtime=runtime_folder())
-    question = with_ceiling(question, store.root, secrets.token_hex(3), talk.say, limits.runtime)
+    limits = with_kafka(replace(limits, runtime=runtime_folder()), question.transport, talk.say)
+    question = with_ceiling(question, store.root, secrets.token_hex(3), talk.say, limits)
     run = store.create(question, text, capture(Path.cwd()), now(), secrets.token_hex(2), sys.argv)
     talk.say(f"run {run.id}")
     go(question, run, limits, talk)

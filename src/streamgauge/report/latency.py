@@ -1,6 +1,6 @@
 """Latency at what holds and at shares of it, as Karimov's Table II prints it, with the firings beside it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from streamgauge.model.finding import Finding
@@ -74,6 +74,23 @@ def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
     if not any(judged.outcome.account.observed for _, judged in points):
         return ""
     return "no latency: the outputs carry no max_due and max_ingested, so throughput and lag alone are judged"
+
+
+def updates(finding: Finding, trials: Sequence[Judged]) -> str:
+    """Where windows came out many times: the event-time latency of their first rows and of their last ones."""
+    told = []
+    for at, judged in latency_points(finding, trials):
+        said = judged.facts.get("updates")
+        if isinstance(said, Mapping) and said:
+            told.append(f"at {at} " + ", ".join(_rows(name, said[name]) for name in ("first", "last") if name in said))
+    if not told:
+        return ""
+    return f"windows came out again whenever they changed; event-time latency {'; '.join(told)}"
+
+
+def _rows(name: str, said: Mapping[str, float]) -> str:
+    shares = (f"p{share} {brief(said[f'p{share}_ms'] * 1e6)}" for share in (50, 90, 99))
+    return f"of the {name} row of each {' '.join(shares)}"
 
 
 def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:

@@ -9,7 +9,7 @@ from streamgauge.report.story import Judged, Story
 
 Pair = tuple[str, str]
 
-_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns"}
+_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns", "updates"}
 _TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300
@@ -23,6 +23,7 @@ def measured_on(story: Story) -> tuple[Pair, ...]:
             *_question(story.asked),
             *_engines(story),
             ("placement", _placement(story)),
+            ("transport", transport(story)),
             *_machine(story.environment),
             *_software(story),
         )
@@ -128,6 +129,27 @@ def _placement(story: Story) -> str:
     if said:
         return "; ".join(dict.fromkeys(said))
     return "none: virtual time, no process ran" if story.trials and all(t.virtual for t in story.trials) else ""
+
+
+def transport(story: Story) -> str:
+    """Over what events and outputs travelled, where that was Kafka, and how far its clock may be from ours."""
+    said = [t.facts["kafka"] for t in story.trials if isinstance(t.facts.get("kafka"), Mapping)]
+    if not said:
+        return ""
+    first = said[0]
+    brokers = f"{_count(first['brokers'], 'broker')} of its own" if "brokers" in first else f"at {first['cluster']}"
+    copies = _count(first["replication"], "copy").replace("copys", "copies")
+    way = f"Kafka {first.get('version', '')} {brokers}, {first['format']} records, {copies}, acks {first['acks']}"
+    return "; ".join(part for part in (" ".join(way.split()), _clocks(said)) if part)
+
+
+def _clocks(said: list[Mapping[str, Any]]) -> str:
+    """The widest of the bounds that the trials found."""
+    known = [kafka["clock"] for kafka in said if isinstance(kafka.get("clock"), Mapping)]
+    if not known:
+        return ""
+    most = max(abs(clock["offset_ms"]) + clock["within_ms"] for clock in known)
+    return f"clocks of generator and broker agree within ±{most:.3g} ms"
 
 
 def _machine(environment: Mapping[str, Any]) -> Iterator[Pair]:

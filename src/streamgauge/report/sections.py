@@ -20,6 +20,7 @@ def finding_section(finding: FindingView, titled: bool) -> Markup:
         *_bracket(finding),
         *_latency(finding.latencies),
         element("p", as_sentence(finding.no_latency)) if finding.no_latency else None,
+        element("p", as_sentence(finding.updates)) if finding.updates else None,
         class_="finding",
     )
 

@@ -32,6 +32,7 @@ def render_run(view: RunView, trials: bool = True) -> RenderableType:
         parts.append(Text(f"Ended early: {view.ended}.", style="yellow"))
     if any(finding.rows for finding in view.findings):
         parts.append(Text(view.checked))
+        parts += [Text(as_sentence(view.transport))] if view.transport else []
     parts.append(Text(f"run {view.id}", style="dim"))
     return Group(*parts)
 
@@ -50,8 +51,8 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
         parts += [Text(""), _latency(finding.latencies)]
         said = footnote(finding.latencies)
         parts += [Padding(Text(said, style="dim"), (0, 0, 0, 2), expand=False)] if said else []
-    if finding.no_latency:
-        parts.append(Padding(Text(finding.no_latency), (0, 0, 0, 2), expand=False))
+    for said in filter(None, (finding.no_latency, finding.updates)):
+        parts.append(Padding(Text(said), (0, 0, 0, 2), expand=False))
     if trials and finding.rows:
         parts += [Text(""), _table(finding)]
     return parts

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
 from streamgauge.report.checked import outputs_checked
-from streamgauge.report.latency import LatencyLine, latency_lines, no_latency
+from streamgauge.report.latency import LatencyLine, latency_lines, no_latency, updates
+from streamgauge.report.machine import transport
 from streamgauge.report.story import Judged, Story, trials_of
 from streamgauge.report.why import Why, why
 
@@ -52,6 +53,8 @@ class FindingView:
     why: Why | None
     latencies: tuple[LatencyLine, ...]
     no_latency: str
+    updates: str
+    """On first and last rows, where windows came out many times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,16 @@ class RunView:
     findings: tuple[FindingView, ...]
     exit_code: int
     checked: str
+    transport: str = ""
+    """Over what events travelled, where that was Kafka."""
 
 
 def view_run(story: Story) -> RunView:
     """Everything that is shown of a run, findings first."""
     findings = tuple(_finding(f, story) for f in story.findings)
     checked = outputs_checked(story.trials)
-    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked)
+    way = transport(story)
+    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked, way)
 
 
 def format_value(value: float, unit: str) -> str:
@@ -108,6 +114,7 @@ def _finding(finding: Finding, story: Story) -> FindingView:
         why=why(finding, own),
         latencies=latency_lines(finding, own),
         no_latency=no_latency(finding, own),
+        updates=updates(finding, own),
     )
 
 

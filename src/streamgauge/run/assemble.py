@@ -8,7 +8,8 @@ import numpy.typing as npt
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
 from streamgauge.run.place import Placement
-from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.run.tell import FIRST_ROW, KIND_NUMBER, LAST_ROW
+from streamgauge.stats import buckets
 from streamgauge.store.journal import read_rows
 
 Ints = npt.NDArray[np.int64]
@@ -16,6 +17,7 @@ Rows = dict[str, Ints]
 
 SUT = "system under test"
 DRIVER = "driver"
+BROKER = "broker"
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
 _LARGEST = ("schedule_lag", "clock_step")
 
@@ -108,6 +110,23 @@ def _put(column: Ints, time: Ints, values: Ints) -> None:
     second = np.rint(time / SECOND).astype(np.int64) - 1
     inside = (second >= 0) & (second < len(column))
     np.add.at(column, second[inside], values[inside].astype(np.int64))
+
+
+def row_latencies(folder: Path, start: int, stop: int) -> dict[str, dict[str, float]]:
+    """Event-time latencies of the first and of the last row of every window, in milliseconds, in these seconds.
+
+    Nothing where a window is put out once.
+    """
+    rows, found = _rows(folder / "collector-latencies"), dict[str, dict[str, float]]()
+    for name, kind in (("first", FIRST_ROW), ("last", LAST_ROW)):
+        mine = (
+            (rows["kind"] == kind) & (rows["second"] >= start) & (rows["second"] < stop) if rows else np.zeros(0, bool)
+        )
+        if mine.any():
+            bucket, count = rows["bucket"][mine], rows["count"][mine]
+            quantiles = {f"p{share}_ms": buckets.quantile(bucket, count, share / 100) / 1e3 for share in (50, 90, 99)}
+            found[name] = {"rows": float(count.sum()), **quantiles}
+    return found
 
 
 def _latencies(rows: Rows, length: int) -> dict[Kind, Latencies]:

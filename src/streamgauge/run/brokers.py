@@ -93,11 +93,18 @@ def broker_runtime(cache: Path, launcher: Launcher, progress: Progress, cores: t
 
 
 def start_brokers(
-    runtime: Runtime, folder: Path, launcher: Launcher, *, count: int = 1, secured: bool = False
+    runtime: Runtime,
+    folder: Path,
+    launcher: Launcher,
+    *,
+    count: int = 1,
+    secured: bool = False,
+    practise: Callable[[Cluster], object] = lambda _: None,
 ) -> Brokers:
     """Start brokers with their data and logs in a folder; returns when clients can work with all of them.
 
-    ``secured`` ones demand TLS and SCRAM of their clients, with keys and a password made now.
+    ``secured`` ones demand TLS and SCRAM of their clients, with keys and a password made now. They ``practise`` on
+    all cores, before they are bound to theirs.
     """
     if not 1 <= count <= MOST:
         raise ValueError(f"{count} brokers were asked for; 1 to {MOST} can be had")
@@ -105,7 +112,7 @@ def start_brokers(
     keys = _make_keys(runtime, launcher) if secured else None
     for left in reversed(range(_TRIES)):
         try:
-            return _start(runtime, folder, launcher, _nodes(folder, count, keys))
+            return _start(runtime, folder, launcher, _nodes(folder, count, keys), practise)
         except LaunchError:
             if not left or not _port_was_taken(folder):
                 raise
@@ -117,7 +124,9 @@ def _port_was_taken(folder: Path) -> bool:
     return any(_TAKEN in log.read_text("utf-8", "replace") for log in folder.glob("kafka-broker-*.log"))
 
 
-def _start(runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node]) -> Brokers:
+def _start(
+    runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node], practise: Callable[[Cluster], object]
+) -> Brokers:
     cluster, cluster_id = _cluster(nodes), _new_id()
     started: list[Process] = []
     try:
@@ -126,6 +135,7 @@ def _start(runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node]
         administration = Administration(cluster, until)
         if not until(lambda: _together(administration, cluster_id, started)):
             raise LaunchError(f"{len(nodes)} brokers did not come together within {_PATIENCE:.0f} s")
+        practise(cluster)
         bind([process.guard for process in started], runtime.cores)
     except BaseException:
         Brokers(cluster, tuple(started)).stop()

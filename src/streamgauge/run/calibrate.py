@@ -1,13 +1,16 @@
 """Calibrate: how far this harness can be believed on this machine, before any real engine is measured.
 
 Ceilings of generator, queue and collector and the schedule lag, in the placement that runs will use; then the
-reference engine, whose capacity and delays are known, is measured as any engine would be.
+reference engine, whose capacity and delays are known, is measured as any engine would be. Over Kafka a broker is in
+the place of the queue.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,23 +22,30 @@ from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
+from streamgauge.run.ceiling import transport_named
 from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
-from streamgauge.run.clock import elapsed_ns, now
+from streamgauge.run.clock import Limits, elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
 from streamgauge.run.place import Placement
 from streamgauge.run.watching import Silence, Unkept
-from streamgauge.store.calibrations import workspace
 from streamgauge.store.durable import make_folder
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
+if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
+
 CAPACITIES = (50e3, 200e3, 500e3, 1e6, 2e6)
+KAFKA_CAPACITIES = CAPACITIES[:3]
+"""On two cores a broker beside the generator carries little more than the highest of them."""
 DELAYS = (5_000_000, 50_000_000, 500_000_000)
 ABOUT = 150 * SECOND
 """How long a calibration takes on two cores; said before it begins."""
 LAG_RATE = 1e6
+KAFKA_LAG_RATE = 2e5
 OBJECTIVES = (
     Objective("lag-trend", "<=", 0.01, relative=True, text="lag-trend <= 1%"),
     Objective("lost", "==", 0.0, text="lost == 0"),
@@ -53,45 +63,77 @@ Say = Callable[[str], None]
 Row = TypeVar("Row", CapacityRow, LatencyRow)
 
 
-def calibrate(
-    root: Path, machine: str, token: str, placement: Placement, *, say: Say, runtime: Path | None = None
-) -> Calibration:
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a calibration is made: in a folder, over a transport, with somebody who listens."""
+
+    folder: Path
+    placement: Placement
+    say: Say
+    runtime: Path | None = None
+    transport: TransportChoice = TransportChoice()
+    kafka: "Kafka | None" = None
+
+    @property
+    def cores(self) -> int:
+        """Cores of the system under test."""
+        return max(1, len(self.placement.sut))
+
+
+@contextmanager
+def site(folder: Path, placement: Placement, say: Say, limits: Limits, transport: TransportChoice) -> Iterator[Site]:
+    """A site with a broker that stands, where the transport is Kafka."""
+    if transport.name != "kafka":
+        yield Site(folder, placement, say, limits.runtime)
+        return
+    from streamgauge.run.kafka import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
+
+    ground = Ground(limits.cache, limits.runtime, limits.cluster)
+    name = folder.name.strip(".")
+    with kafka_of(transport, name, folder / "brokers", ground, say) or nullcontext() as kafka:
+        yield Site(folder, placement, say, limits.runtime, transport, kafka)
+
+
+def calibrate(at: Site, machine: str) -> Calibration:
     """Everything, one after the other; nothing of it stays but the result."""
-    begun, cores = elapsed_ns(), max(1, len(placement.sut))
-    with workspace(root, token) as folder:
-        found = ceilings(folder, placement, say, runtime)
-        told: dict[str, Any] = {"cores": cores, "say": say, "runtime": runtime}
-        left = reversed(range(len(CAPACITIES) + len(DELAYS)))
-        capacities = tuple(
-            _undisturbed(partial(_capacity, rate=r, **told), folder, begun, next(left)) for r in CAPACITIES
-        )
-        latencies = tuple(_undisturbed(partial(_latency, delay=d, **told), folder, begun, next(left)) for d in DELAYS)
-    spent = (elapsed_ns() - begun) / SECOND
-    return Calibration(machine, placement.sentence, now().isoformat(), found, capacities, latencies, spent)
+    begun, over_kafka = elapsed_ns(), at.kafka is not None
+    found = ceilings(at)
+    rates = KAFKA_CAPACITIES if over_kafka else CAPACITIES
+    left = reversed(range(len(rates) + len(DELAYS)))
+    capacities = tuple(_undisturbed(partial(_capacity, at, rate=r), at, begun, next(left)) for r in rates)
+    latencies = tuple(_undisturbed(partial(_latency, at, delay=d), at, begun, next(left)) for d in DELAYS)
+    spent, when = (elapsed_ns() - begun) / SECOND, now().isoformat()
+    return Calibration(
+        machine, at.placement.sentence, when, found, capacities, latencies, spent, transport_named(at.transport)
+    )
 
 
-def _undisturbed(attempt: Callable[[Path], Row], folder: Path, begun: int, left: int) -> Row:
+def _undisturbed(attempt: Callable[[Path], Row], at: Site, begun: int, left: int) -> Row:
     """An INVALID trial is repeated, as in a run, if there is time for that and for the ``left`` ones after it."""
     before = elapsed_ns()
-    row = attempt(folder / "first")
+    row = attempt(at.folder / "first")
     took = elapsed_ns() - before
     again = row.verdict == "INVALID" and elapsed_ns() - begun + (left + 1) * took <= _LONGEST
-    return attempt(folder / "second") if again else row
+    return attempt(at.folder / "second") if again else row
 
 
-def ceilings(folder: Path, placement: Placement, say: Say, runtime: Path | None = None) -> Ceilings:
+def ceilings(at: Site) -> Ceilings:
     """What the driver can do in this placement, and how late its ticks are."""
-    with Launcher(runtime) as launcher:
-        say("ceiling of generator and queue")
-        queue = queue_ceiling(launcher, folder / "queue", placement)
-        say(f"schedule lag at {format_rate(LAG_RATE)}")
-        lag = schedule_lag(launcher, folder / "lag", placement, LAG_RATE)
-        say("the highest load at which ticks are in time")
+    folder, placement, kafka = at.folder, at.placement, at.kafka
+    rate = LAG_RATE if kafka is None else KAFKA_LAG_RATE
+    with Launcher(at.runtime) as launcher:
+        at.say(f"ceiling of generator and {'queue' if kafka is None else 'broker'}")
+        queue = queue_ceiling(launcher, folder / "queue", placement, kafka=kafka)
+        at.say(f"schedule lag at {format_rate(rate)}")
+        lag = schedule_lag(launcher, folder / "lag", placement, rate, kafka=kafka)
+        at.say("the highest load at which ticks are in time")
         probes = timely_rates(
-            queue, lambda rate: schedule_lag(launcher, folder / f"{rate:.0f}", placement, rate, PROBE)
+            queue, lambda rate: schedule_lag(launcher, folder / f"{rate:.0f}", placement, rate, PROBE, kafka=kafka)
         )
-        say("ceiling of the collector")
-        collector = collector_ceiling(launcher, folder / "collector", placement)
+        collector = 0.0
+        if kafka is None:
+            at.say("ceiling of the collector")
+            collector = collector_ceiling(launcher, folder / "collector", placement)
     kept = tuple(_kept(probe) for probe in probes)
     return Ceilings(queue, collector, lag.rate, lag.p50, lag.p99, lag.most, kept[-1].rate, kept)
 
@@ -100,32 +142,32 @@ def _kept(lag: ScheduleLag) -> LagProbe:
     return LagProbe(lag.rate, lag.achieved, lag.p50, lag.p99, lag.worst, lag.timely)
 
 
-def quick_ceiling(folder: Path, placement: Placement, runtime: Path | None = None) -> float:
-    """Events per second through generator and queue, flat out, for a run without a calibration."""
-    with Launcher(runtime) as launcher:
-        return queue_ceiling(launcher, folder / "queue", placement)
+def quick_ceiling(at: Site) -> float:
+    """Events per second through generator and queue or broker, flat out, for a run without a calibration."""
+    with Launcher(at.runtime) as launcher:
+        return queue_ceiling(launcher, at.folder / "queue", at.placement, kafka=at.kafka)
 
 
-def _capacity(folder: Path, *, rate: float, cores: int, say: Say, runtime: Path | None) -> CapacityRow:
+def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
     """One saturated trial: what is measured, against what the engine really did."""
-    say(f"a capacity of {format_rate(rate)}")
-    options = ReferenceOptions.model_construct(capacity=rate, cores=cores).model_dump()
+    at.say(f"a capacity of {format_rate(rate)}")
+    options = ReferenceOptions.model_construct(capacity=rate, cores=at.cores).model_dump()
     trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
-    recording = _perform(trial, where, runtime)
+    recording = _perform(at, trial, where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     seen = measured.capacity.mean if measured.capacity else measured.served_rate
     return CapacityRow(truth(where).capacity() or 0.0, seen, verdict.kind.value, verdict.reasons)
 
 
-def _latency(folder: Path, *, delay: int, cores: int, say: Say, runtime: Path | None) -> LatencyRow:
+def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
-    say(f"a delay of {format_duration(delay)}")
-    options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=cores).model_dump()
+    at.say(f"a delay of {format_duration(delay)}")
+    options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=at.cores).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
-    recording = _perform(_trial(f"d{delay}", 100e3, options, params), where, runtime)
+    recording = _perform(at, _trial(f"d{delay}", 100e3, options, params), where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     true = _true_latencies(where, recording, measured.warmup_seconds)
@@ -159,11 +201,18 @@ def _rank(values: npt.NDArray[np.float64], share: float) -> float:
     return float(np.sort(values)[max(0, int(np.ceil(share * len(values))) - 1)]) if len(values) else float("nan")
 
 
-def _perform(trial: Trial, where: Path, runtime: Path | None) -> Recording:
+def _perform(at: Site, trial: Trial, where: Path) -> Recording:
     make_folder(where)
-    watch = Watch(trial, OBJECTIVES)
-    keeper = Unkept(where)
-    return perform(trial, reference, windowed_aggregation, watch, keeper, listener=Silence(), runtime=runtime)
+    return perform(
+        replace(trial, transport=at.transport),
+        reference,
+        windowed_aggregation,
+        Watch(trial, OBJECTIVES),
+        Unkept(where),
+        listener=Silence(),
+        runtime=at.runtime,
+        kafka=at.kafka,
+    )
 
 
 def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any]) -> Trial:

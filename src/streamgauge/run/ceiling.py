@@ -6,16 +6,22 @@ from pathlib import Path
 
 from streamgauge.engines.base import RealEngine
 from streamgauge.engines.registry import engines
-from streamgauge.model.calibration import UNPROVEN
+from streamgauge.model.calibration import QUEUE, UNPROVEN
 from streamgauge.model.experiment import Experiment
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import format_rate
+from streamgauge.run.clock import Limits
 from streamgauge.run.environment import machine_name
-from streamgauge.run.place import place
+from streamgauge.run.place import Placement, place
 from streamgauge.store.calibrations import kept, workspace
+from streamgauge.transport.kafka.options import KafkaOptions, kafka_options
+
+_ELSEWHERE = ("format", "cluster", "commit_group")
+"""Options that are told in words of their own, or that change no rate."""
 
 
 def with_ceiling(
-    experiment: Experiment, root: Path, token: str, say: Callable[[str], None], runtime: Path | None
+    experiment: Experiment, root: Path, token: str, say: Callable[[str], None], limits: Limits
 ) -> Experiment:
     """The experiment with the ceiling of this machine, from its calibration or a short check.
 
@@ -24,23 +30,43 @@ def with_ceiling(
     real = [c for c in experiment.engines if isinstance(engines().get(c.name), RealEngine)]
     if not real or experiment.dimension.name != "load":
         return experiment
-    ceiling = min(_ceiling(root, c.options, token, say, runtime) for c in real)
-    return replace(experiment, ceiling=ceiling)
+    placements = {placement.sentence: placement for placement in (place(c.options) for c in real)}
+    found = []
+    for placement in placements.values():
+        calibration = kept(root, machine_name(), placement.sentence, transport_named(experiment.transport))
+        if calibration is not None:
+            found.append(calibration.ceilings.most)
+        else:
+            with workspace(root, token) as folder:
+                found.append(_unproven(folder, placement, say, limits, experiment.transport))
+    return replace(experiment, ceiling=min(found))
 
 
-def _ceiling(
-    root: Path, options: dict[str, object], token: str, say: Callable[[str], None], runtime: Path | None
+def _unproven(
+    folder: Path, placement: Placement, say: Callable[[str], None], limits: Limits, transport: TransportChoice
 ) -> float:
-    placement = place(options)
-    calibration = kept(root, machine_name(), placement.sentence)
-    if calibration is not None:
-        return calibration.ceilings.most
-    from streamgauge.run.calibrate import quick_ceiling  # noqa: PLC0415 (Arrow Flight only where a process is started)
+    """What is believed after a short check."""
+    from streamgauge.run.calibrate import quick_ceiling, site  # noqa: PLC0415 (Arrow Flight only where it is needed)
 
-    say("no calibration of this machine: a short check of the driver's ceiling (streamgauge calibrate does it well)")
-    with workspace(root, token) as folder:
-        flat_out = quick_ceiling(folder, placement, runtime)
+    over, hint = (" over Kafka", " --transport kafka") if transport.name == "kafka" else ("", "")
+    say(
+        f"no calibration of this machine{over}: a short check of the driver's ceiling "
+        f"(streamgauge calibrate{hint} does it well)"
+    )
+    with site(folder, placement, say, limits, transport) as at:
+        flat_out = quick_ceiling(at)
     found = UNPROVEN * flat_out
     why = "no calibration has shown that its ticks are in time at more"
     say(f"the driver is believed up to {format_rate(found)}, {UNPROVEN:.0%} of its flat-out rate: {why}")
     return found
+
+
+def transport_named(transport: TransportChoice) -> str:
+    """What a transport is called in calibrations: with all that its rates hang on."""
+    options = kafka_options(transport)
+    if options is None:
+        return QUEUE
+    usual, said = KafkaOptions().dumped(), options.dumped()
+    differs = [f"{key} {said[key]}" for key in usual if key not in _ELSEWHERE and said[key] != usual[key]]
+    at = [f"the cluster at {options.cluster.bootstrap}"] if options.cluster else []
+    return ", ".join(["kafka", f"{options.format} records", *differs, *at])

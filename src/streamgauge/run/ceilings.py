@@ -5,9 +5,10 @@ Used by ``streamgauge calibrate`` and by the benches. Everything here runs the r
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from streamgauge.run.chronicle import p99
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher
 from streamgauge.run.orders import (
+    KAFKA_TICK,
     MILLI,
     CollectOrder,
     CollectorLine,
@@ -33,11 +35,15 @@ from streamgauge.run.orders import (
 from streamgauge.run.place import Placement
 from streamgauge.store.durable import make_folder
 from streamgauge.store.journal import read_rows
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
 
 _LEAD = 200 * MILLI
 _SETTLE = 1.0
-_FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick
+_FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick, over Kafka a tenth of it
 SHARES = (CLIP, 0.6, 0.45, 0.3, 0.15)
 """Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
 SAFE_LAG = MOST_SCHEDULE_LAG // 2
@@ -69,29 +75,51 @@ class ScheduleLag:
 
 @contextmanager
 def _driving(
-    launcher: Launcher, folder: Path, where: Placement, profile: LoadProfile, flat_out: int = 0
+    launcher: Launcher,
+    folder: Path,
+    where: Placement,
+    profile: LoadProfile,
+    *,
+    kafka: "Kafka | None",
+    flat_out: int = 0,
 ) -> Iterator[DriverLine]:
     """A driver under load with a consumer that does nothing; the line to it."""
+    partitions = max(1, len(where.sut))
+    update: dict[str, object] = {"flat_out": flat_out}
+    if kafka is not None:
+        update |= {"kafka": kafka.options.dumped(), "tick_ns": KAFKA_TICK}
+    order = _order(launcher, folder, profile, partitions).model_copy(update=update)
+    with (
+        kafka.topics(0, order.profiles, partitions, where.driver) if kafka else nullcontext() as topics,
+        _under_load(launcher, order, where, topics.ends if topics else None) as line,
+    ):
+        yield line
+
+
+def _order(launcher: Launcher, folder: Path, profile: LoadProfile, partitions: int) -> DriveOrder:
     make_folder(folder)
-    tokens = Tokens.new()
-    endpoint = f"grpc+unix://{launcher.runtime}/{folder.name[-20:]}.sock"
-    order = DriveOrder(
+    return DriveOrder(
         driver=0,
-        endpoint=endpoint,
+        endpoint=f"grpc+unix://{launcher.runtime}/{folder.name[-20:]}.sock",
         folder=folder,
         workload="windowed-aggregation",
         params=WindowedAggregationParams().model_dump(),
         seed=1,
         profiles={"purchases": profile},
         horizon_ns=600 * SECOND,
-        partitions=max(1, len(where.sut)),
-        mine=tuple(range(max(1, len(where.sut)))),
-        flat_out=flat_out,
+        partitions=partitions,
+        mine=tuple(range(partitions)),
     )
-    driver = launcher.start(driver_child(order, tokens, where.driver), folder)
-    other = OppositeOrder(endpoints=(endpoint,), folder=folder)
-    consumer = launcher.start(opposite_child(other, tokens, where.sut), folder)
-    line, clock = DriverLine(endpoint, tokens), Clock()
+
+
+@contextmanager
+def _under_load(
+    launcher: Launcher, order: DriveOrder, where: Placement, ends: KafkaEnds | None
+) -> Iterator[DriverLine]:
+    tokens, other = Tokens.new(), OppositeOrder(endpoints=(order.endpoint,), folder=order.folder)
+    driver = launcher.start(driver_child(order, tokens, where.driver, ends), order.folder)
+    consumer = launcher.start(opposite_child(other, tokens, where.sut, ends), order.folder)
+    line, clock = DriverLine(order.endpoint, tokens), Clock()
     line.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
     try:
         yield line
@@ -105,9 +133,12 @@ def _driving(
         driver.stop()
 
 
-def queue_ceiling(launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0) -> float:
-    """Events per second from the generator through the queue to a consumer that does nothing."""
-    with _driving(launcher, folder, where, constant(_FLAT_OUT_PLAN), flat_out=2_000_000) as line:
+def queue_ceiling(
+    launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0, *, kafka: "Kafka | None" = None
+) -> float:
+    """Events per second from the generator through the queue, or the broker, to a consumer that does nothing."""
+    plan = constant(_FLAT_OUT_PLAN if kafka is None else _FLAT_OUT_PLAN / 10)
+    with _driving(launcher, folder, where, plan, kafka=kafka, flat_out=2_000_000) as line:
         time.sleep(_SETTLE)
         before = line.status()
         time.sleep(seconds)
@@ -115,9 +146,17 @@ def queue_ceiling(launcher: Launcher, folder: Path, where: Placement, seconds: f
     return float((after["acknowledged"] - before["acknowledged"]) * SECOND / (after["elapsed"] - before["elapsed"]))
 
 
-def schedule_lag(launcher: Launcher, folder: Path, where: Placement, rate: float, seconds: float = 5.0) -> ScheduleLag:
+def schedule_lag(
+    launcher: Launcher,
+    folder: Path,
+    where: Placement,
+    rate: float,
+    seconds: float = 5.0,
+    *,
+    kafka: "Kafka | None" = None,
+) -> ScheduleLag:
     """How late ticks are at this rate, while a consumer that does nothing reads along."""
-    with _driving(launcher, folder, where, constant(rate)) as line:
+    with _driving(launcher, folder, where, constant(rate), kafka=kafka) as line:
         line.end(round((seconds + _SETTLE) * SECOND))
         time.sleep(seconds + _SETTLE + _LEAD / SECOND + 0.2)
         line.status()

@@ -4,6 +4,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streamgauge.transport.kafka.cluster import Cluster
 
 
 def now() -> datetime:
@@ -36,6 +40,10 @@ class Limits:
     pace: Pace = Pace()
     runtime: Path | None = None
     """Where sockets go, normally $XDG_RUNTIME_DIR as the command line read it."""
+    cache: Path | None = None
+    """Where the jars of Kafka are, normally the user's cache."""
+    cluster: "Cluster | None" = None
+    """The user's own Kafka cluster with its secrets, where an experiment names one."""
 
 
 @dataclass(frozen=True, slots=True)

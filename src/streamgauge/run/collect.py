@@ -64,6 +64,9 @@ class Archive:
 class Collector:
     """The server, the thread that counts, and the controller's orders."""
 
+    patience = 60.0
+    """Seconds that the last outputs may take to the disk."""
+
     def __init__(self, order: CollectOrder, tokens: Tokens) -> None:
         self.order, self.clock = order, Clock()
         self.start_ns, self.wall_ns = self.clock.monotonic_ns(), self.clock.wall_ns()
@@ -74,6 +77,7 @@ class Collector:
         self.health = Journal(order.folder / "collector-health", HICCUPS)
         self.hiccups = HiccupMeter()
         self.terminated = False
+        self.trouble = ""
         self.finished, self.over = threading.Event(), threading.Event()
         self.counting = threading.Thread(target=self.count, name="count", daemon=True)
         self.server = OutputServer(
@@ -97,12 +101,18 @@ class Collector:
         elif action in ("finish", "quit"):
             if not self.finished.is_set():
                 self.commits.put(None)
-            if not self.finished.wait(60):
-                raise ValueError("the outputs could not be written within 60 s")
+            if not self.finished.wait(self.patience):
+                raise ValueError(f"the outputs could not be written within {self.patience:g} s")
+            if self.trouble:
+                raise ValueError(self.trouble)
             if action == "quit":
                 self.over.set()
         elif action != "progress":
             raise KeyError(f"a collector knows no order {action}")
+        return self.status()
+
+    def status(self) -> Json:
+        """The counts so far."""
         return {**self.server.status(), "behind": self.commits.qsize()}
 
     def count(self) -> None:
@@ -124,6 +134,10 @@ class Collector:
                 pending, next_look = [], now + int(_LOOK_EVERY * 1e9)
             if commit is None:
                 break
+        self.close_journals()
+
+    def close_journals(self) -> None:
+        """All is counted."""
         for journal in (self.seconds, self.latencies, self.health):
             journal.close()
         self.finished.set()
@@ -168,7 +182,13 @@ def main() -> None:
     """The process's table of contents."""
     without_pandas()
     errand = read_errand()
-    Collector(CollectOrder.model_validate_json(errand.order.read_bytes()), errand.tokens).run()
+    order, ends = CollectOrder.model_validate_json(errand.order.read_bytes()), errand.ends
+    if ends is None:
+        Collector(order, errand.tokens).run()
+    else:
+        from streamgauge.run.collect_topic import collect_topic  # noqa: PLC0415 - where outputs are on Kafka alone
+
+        collect_topic(order, errand.tokens, ends)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""A driver instance: the generator and its queue in one process, as in Karimov et al. §III-A.
+"""A driver instance: the generator and its queue in one process, as in Karimov et al. §III-A; on Kafka a generator
+that keeps the counts alone.
 
 Started by the launcher as ``python -m streamgauge.run.drive``; its standard input says where its order lies
 and what the secrets are. Open loop: it publishes what is due and never waits for the system under test.
@@ -7,8 +8,8 @@ and what the secrets are. Open loop: it publishes what is due and never waits fo
 import os
 import signal
 import threading
-import time
 
+from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
 from streamgauge.run.chronicle import Chronicle, Ticks
 from streamgauge.run.clock import Clock
@@ -17,8 +18,15 @@ from streamgauge.run.orders import DriveOrder, Errand, Tokens
 from streamgauge.run.pace import MICRO, Pace
 from streamgauge.run.prepare import Preparation, Stock
 from streamgauge.run.sources import open_source, streams_of
-from streamgauge.transport.backlog import Backlog, Lane
-from streamgauge.transport.queue_server import Json, QueueServer
+from streamgauge.run.ways import Doorway, KafkaWay, QueueWay, Way
+from streamgauge.transport.backlog import Backlog
+from streamgauge.transport.books import Lane
+from streamgauge.transport.kafka.ends import KafkaEnds
+from streamgauge.transport.kafka.ledger import Ledger
+from streamgauge.transport.kafka.options import KafkaOptions, kafka_options
+from streamgauge.transport.kafka.producer import Now
+from streamgauge.transport.kafka.protocol import KafkaFailure
+from streamgauge.transport.queue_server import Json
 from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
@@ -44,13 +52,11 @@ def read_errand() -> Errand:
 class Driver:
     """Ticks on absolute deadlines, from the moment that the controller names to the one it names later."""
 
-    def __init__(self, order: DriveOrder, tokens: Tokens) -> None:
+    def __init__(self, order: DriveOrder, tokens: Tokens, ends: KafkaEnds | None = None) -> None:
         self.order = order
         self.clock = Clock()
         self.plans = {name: profile.plan(order.horizon_ns) for name, profile in order.profiles.items()}
         self.paces = {n: Pace(plan, order.tick_ns, order.partitions) for n, plan in self.plans.items()}
-        lanes = [Lane(stream, p) for stream in order.profiles for p in order.mine]
-        self.backlog = Backlog(lanes, order.bound_events, order.bound_bytes, order.retry_ns)
         self.lock = threading.Lock()
         self.ticks = Ticks(order.horizon_ns // order.tick_ns + 2)
         self.chronicle = Chronicle(order.folder, order.driver, self.ticks)
@@ -61,15 +67,9 @@ class Driver:
         self.stopped = self.terminated = False
         self.phase = "waiting"
         schemas = {name: schema for name, schema in streams_of(order.workload).items() if name in order.profiles}
-        self.server = QueueServer(
-            order.endpoint,
-            self.backlog,
-            schemas=schemas,
-            tokens=tokens.roles(),
-            lock=self.lock,
-            now_ns=self.elapsed,
-            control=self.control,
-        )
+        doorway = Doorway(order.endpoint, schemas, tokens.roles(), self.lock, self.elapsed, self.control)
+        self.way = open_way(order, doorway, ends, self.clock.monotonic_ns)
+        self.books, self.server = self.way.books, self.way.server
 
     def elapsed(self) -> int:
         """Nanoseconds since the load began; negative before."""
@@ -80,6 +80,7 @@ class Driver:
         if action == "start" and not self.begun.is_set():
             self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
             self.clock = Clock(self.start_ns + self.order.wall_step_at_ns, self.order.wall_step_ns)
+            self.way.set_clock(self.wall_ns - self.start_ns)
             self.begun.set()
         elif action == "end":
             self.end_ns = min(int(body["at_ns"]) // MICRO * MICRO, self.order.horizon_ns)
@@ -92,7 +93,10 @@ class Driver:
             self.over.set()
         elif action != "progress":
             raise KeyError(f"a driver knows no order {action}")
-        return {"phase": self.phase, "ticks": self.ticks.done, "elapsed": self.elapsed(), **self.server.status()}
+        with self.lock:
+            answered = self.books.answered(self.order.partitions)
+        counts = {**self.server.status(), "answered": answered, **self.way.said()}
+        return {"phase": self.phase, "ticks": self.ticks.done, "elapsed": self.elapsed(), **counts}
 
     def prepare(self) -> Preparation:
         """The stocks of events, once it is known when event 0 is due."""
@@ -107,7 +111,7 @@ class Driver:
                 origin_ns=self.wall_ns,
                 partitions=order.partitions,
             )
-            stocks += [Stock(Lane(stream, p), source, pace) for p in order.mine]
+            stocks += [Stock(Lane(stream, p), self.way.source(source), pace) for p in order.mine]
         return Preparation(stocks, order.ahead_ns, self.clock.monotonic_ns)
 
     def load(self) -> None:
@@ -120,21 +124,23 @@ class Driver:
             if moment <= tick * step:
                 break
             if self.order.flat_out:
-                if self.backlog.lag > self.order.flat_out:
-                    time.sleep(_FLAT_OUT_NAP)
+                if self.books.pending > self.order.flat_out:
+                    self.way.rest(_FLAT_OUT_NAP)
                     continue
             elif begin + moment > now():
                 preparation.fill(tick * step, self.end_ns, begin + moment)
-                time.sleep(min(max(0, begin + moment - now()), _LONGEST_SLEEP) / SECOND)
+                self.way.rest(min(max(0, begin + moment - now()), _LONGEST_SLEEP) / SECOND)
                 continue  # the controller may have moved the end meanwhile
             parts = preparation.take(moment)
-            if not self.server.publish(parts, wall_us + moment // MICRO):
+            if not self.way.publish(parts, wall_us + moment // MICRO):
+                self.way.finish()
                 self.phase = "full"
-                say(f"the queue is full after {self.ticks.done} ticks: {self.backlog.lag} events wait")
+                say(f"the queue is full after {self.ticks.done} ticks: {self.books.lag} events wait")
                 return
             self.ticks.add(moment, self.elapsed, sum(batch.num_rows for _, batch in parts))
             tick += 1
         self.end_ns = min(tick * step, self.end_ns)
+        self.way.finish()
         self.phase = "done"
 
     def offered(self, second: int) -> int:
@@ -155,9 +161,9 @@ class Driver:
 
     def close_second(self, second: int) -> None:
         with self.lock:
-            served, drops = self.backlog.served, self.backlog.settle(self.elapsed())
-            queue, self.backlog.longest = self.backlog.longest, self.backlog.lag
-            acks = self.backlog.take_acks()
+            served, drops = self.books.served, self.books.settle(self.elapsed())
+            queue, self.books.longest = self.books.longest, self.books.lag
+            acks = self.books.take_acks()
         drift = (self.clock.wall_ns() - self.wall_ns) - self.elapsed()
         sample = {
             "offered": self.offered(second),
@@ -186,15 +192,30 @@ class Driver:
         self.hiccups.start()
         scribe = threading.Thread(target=self.write_down, name="chronicle", daemon=True)
         scribe.start()
-        self.load()
-        while not self.over.wait(_GLANCE) and not self.terminated:
-            pass
+        try:
+            self.load()
+            while not self.over.wait(_GLANCE) and not self.terminated:
+                self.way.rest(0.0)
+        except KafkaFailure as error:
+            self.phase = "failed"
+            say(str(error))  # the last words of a driver that ends by itself are why the trial is INVALID
         self.over.set()
         scribe.join()
-        self.chronicle.write(self.backlog.take_acks())
+        self.chronicle.write(self.books.take_acks())
         self.hiccups.stop()
         self.chronicle.close()
+        self.way.close()
         self.server.shutdown()
+
+
+def open_way(order: DriveOrder, doorway: Doorway, ends: KafkaEnds | None, now_ns: Now) -> Way:
+    """The way that the ticks of this driver go."""
+    lanes = [Lane(stream, p) for stream in order.profiles for p in order.mine]
+    if ends is None:
+        return QueueWay(doorway, Backlog(lanes, order.bound_events, order.bound_bytes, order.retry_ns))
+    ledger = Ledger(lanes, order.bound_events, order.bound_bytes)
+    options = kafka_options(TransportChoice("kafka", order.kafka or {})) or KafkaOptions()
+    return KafkaWay(doorway, ledger, ends, options, now_ns)
 
 
 def main() -> None:
@@ -202,7 +223,12 @@ def main() -> None:
     without_pandas()
     errand = read_errand()
     order = DriveOrder.model_validate_json(errand.order.read_bytes())
-    Driver(order, errand.tokens).run()
+    try:
+        driver = Driver(order, errand.tokens, errand.ends)
+    except KafkaFailure as error:
+        say(str(error))  # it never says that it is ready: the controller shows these words
+        return
+    driver.run()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ ends when the watch says so or when the system under test does.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from streamgauge.engines.base import Engine, Imagination, RealEngine, VirtualEngine
 from streamgauge.model.seconds import Seconds, join
@@ -17,6 +17,7 @@ from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.workloads.base import Workload
 
 if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
     from streamgauge.run.standing import Systems
 
 
@@ -35,13 +36,23 @@ def execute(
     limits: Limits,
     work: float = 1.0,
     systems: "Systems | None" = None,
+    kafka: "Kafka | None" = None,
 ) -> Recording:
     """Run one trial to its end and return what happened in it. ``work`` is that of an event, for virtual engines."""
     if isinstance(engine, VirtualEngine):
         return _imagine(trial, engine, work, watch, partial, listener=listener, limits=limits)
     if isinstance(engine, RealEngine):
-        return _perform(trial, engine, workload, watch, partial, listener=listener, limits=limits, systems=systems)
+        on = _On(limits, systems, kafka)
+        return _perform(trial, engine, workload, watch, partial, listener=listener, on=on)
     raise CannotExecute(f"engine {engine.name!r} has no way to run a trial: it neither imagines nor deploys one")
+
+
+class _On(NamedTuple):
+    """What real processes stand on."""
+
+    limits: Limits
+    systems: "Systems | None"
+    kafka: "Kafka | None"
 
 
 def _perform(
@@ -52,15 +63,23 @@ def _perform(
     partial: Keeper,
     *,
     listener: Listener,
-    limits: Limits,
-    systems: "Systems | None",
+    on: _On,
 ) -> Recording:
     """On real processes, with a system that stays up where the engine has one."""
     from streamgauge.run.perform import perform  # noqa: PLC0415 (Arrow Flight only where a process is started)
 
+    systems = on.systems
     standing = systems.of(engine, trial, workload) if systems else None
     recording = perform(
-        trial, engine, workload, watch, partial, listener=listener, runtime=limits.runtime, standing=standing
+        trial,
+        engine,
+        workload,
+        watch,
+        partial,
+        listener=listener,
+        runtime=on.limits.runtime,
+        standing=standing,
+        kafka=on.kafka,
     )
     if systems is None or standing is None:
         return recording

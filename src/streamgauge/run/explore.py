@@ -5,10 +5,10 @@ to ask. Nothing is remembered but what the store keeps, so a resumed run goes th
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamgauge.engines.base import StandingEngine
 from streamgauge.engines.registry import engines
@@ -27,6 +27,7 @@ from streamgauge.store import Run
 from streamgauge.workloads.registry import workloads
 
 if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
     from streamgauge.run.standing import Systems
 
 
@@ -38,9 +39,12 @@ def explore(
 ) -> Explored:
     """Ask and answer until every engine has its findings, and keep them."""
     listener, ended = listener or Silence(), ""
-    with _systems(experiment, run, limits, listener) as systems:
-        begun = Clock().wall_ns()
-        exploration = _Exploration(experiment, run, limits, listener, systems, run.trial_count(), spent(run), begun)
+    with (
+        _kafka(experiment, run, limits, listener) as kafka,
+        _systems(experiment, run, limits, listener, kafka) as systems,
+    ):
+        ground, begun = _Ground(systems, kafka), Clock().wall_ns()
+        exploration = _Exploration(experiment, run, limits, listener, ground, run.trial_count(), spent(run), begun)
         for choice in experiment.engines:
             ended = exploration.search(choice)
             if ended:
@@ -51,15 +55,37 @@ def explore(
 
 
 @contextmanager
-def _systems(experiment: Experiment, run: Run, limits: Limits, listener: Listener) -> Iterator["Systems | None"]:
+def _kafka(experiment: Experiment, run: Run, limits: Limits, listener: Listener) -> Iterator["Kafka | None"]:
+    """The Kafka of the run; none where its events are on the queue."""
+    if experiment.transport.name != "kafka":
+        yield None
+        return
+    from streamgauge.run.kafka import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
+
+    ground = Ground(limits.cache, limits.runtime, limits.cluster)
+    with kafka_of(experiment.transport, run.id, run.sessions, ground, listener.said) or nullcontext() as kafka:
+        yield kafka
+
+
+@contextmanager
+def _systems(
+    experiment: Experiment, run: Run, limits: Limits, listener: Listener, kafka: "Kafka | None"
+) -> Iterator["Systems | None"]:
     """Room for systems that stay up between trials; none where no engine of the experiment has such."""
     if not any(isinstance(engines().get(choice.name), StandingEngine) for choice in experiment.engines):
         yield None
         return
     from streamgauge.run.standing import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
 
-    with Systems(run.sessions, limits.runtime, listener.said) as systems:
+    with Systems(run.sessions, limits.runtime, listener.said, kafka) as systems:
         yield systems
+
+
+class _Ground(NamedTuple):
+    """What stays up between the trials of a run."""
+
+    systems: "Systems | None"
+    kafka: "Kafka | None"
 
 
 @dataclass(slots=True)
@@ -70,7 +96,7 @@ class _Exploration:
     run: Run
     limits: Limits
     listener: Listener
-    systems: "Systems | None"
+    ground: _Ground
     trials: int
     spent: int
     begun: int
@@ -95,11 +121,12 @@ class _Exploration:
 
     def _hint(self, choice: EngineChoice) -> float:
         """A load near the limit, from the warm-up of a system that stays up; 0 where nothing hints at one."""
-        if self.systems is None or self.experiment.dimension.name != "load":
+        systems = self.ground.systems
+        if systems is None or self.experiment.dimension.name != "load" or self.experiment.what == "nothing":
             return 0.0
         first = trial_of(self.experiment, choice, Ask("load", 1.0, "measure"), 0)
         engine, workload = engines()[choice.name], workloads()[first.workload]
-        return self.systems.hint(engine, first, workload)
+        return systems.hint(engine, first, workload)
 
     def _affordable(self) -> bool:
         """Whether a further trial fits into the budget. The first one always does: an answer needs one."""
@@ -123,7 +150,8 @@ class _Exploration:
             listener=self.listener,
             limits=self.limits,
             work=work,
-            systems=self.systems,
+            systems=self.ground.systems,
+            kafka=self.ground.kafka,
         )
         if "wall_ns" in recording.facts:  # in real time: pauses between sittings are told from time spent
             recording = replace(recording, facts={**recording.facts, "sitting_ns": self.begun})

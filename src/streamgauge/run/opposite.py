@@ -14,6 +14,7 @@ import pyarrow as pa
 from streamgauge.run.drive import read_errand, say
 from streamgauge.run.orders import OppositeOrder
 from streamgauge.transport.backlog import Lane
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import QueueReader
 from streamgauge.transport.quicken import quicken
@@ -24,10 +25,19 @@ _STAMP = pa.timestamp("us", "UTC")
 OUTPUT = pa.schema([("key", pa.int64()), ("window_end", _STAMP), ("sum", pa.int64()), ("max_due", _STAMP)])
 
 
-def consume(endpoints: tuple[str, ...], token: str, over: threading.Event) -> None:
+def open_reader(endpoints: tuple[str, ...], token: str, ends: KafkaEnds | None) -> QueueReader:
+    """What reads the events of these drivers: from their queues, or from the topics."""
+    if ends is None:
+        return QueueReader(endpoints, token)
+    from streamgauge.transport.kafka.events import EventReader  # noqa: PLC0415 - what Kafka needs is an extra
+
+    return EventReader(endpoints, token, ends)
+
+
+def consume(queue: QueueReader, over: threading.Event) -> None:
     """Read everything as soon as it is there, look at nothing, acknowledge."""
     position: dict[Lane, int] = {}
-    with QueueReader(endpoints, token) as reader:
+    with queue as reader:
         while not over.is_set():
             cut = reader.latest()
             news = {lane: stop for lane, stop in cut.offsets.items() if stop > position.get(lane, 0)}
@@ -58,12 +68,13 @@ def main() -> None:
     order = OppositeOrder.model_validate_json(errand.order.read_bytes())
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
+    reader = None if order.rows else open_reader(order.endpoints, errand.tokens.sut, errand.ends)
     quicken()
     say("ready")
-    if order.rows:
+    if reader is None:
         send(order.endpoints[0], errand.tokens.sut, order.rows, over)
     else:
-        consume(order.endpoints, errand.tokens.sut, over)
+        consume(reader, over)
 
 
 if __name__ == "__main__":

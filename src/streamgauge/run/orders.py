@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from streamgauge.model.profile import LoadProfile
 from streamgauge.model.units import SECOND
 from streamgauge.store.durable import replace_file
 from streamgauge.transport.child import Child, LineReady
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.queue_reader import call
 from streamgauge.transport.queue_server import CONTROL, SUT
 from streamgauge.transport.token import options
@@ -23,6 +25,11 @@ class Order(BaseModel):
     """Base of the orders: strict, frozen, kept as JSON in the trial's folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+TICK, KAFKA_TICK = 5 * MILLI, 10 * MILLI
+"""From one tick to the next. On Kafka each is a request for every partition, and a request costs a broker a millisecond
+of the core that it may share with the driver, however few events are in it."""
 
 
 class DriveOrder(Order):
@@ -43,13 +50,15 @@ class DriveOrder(Order):
     """Partitions of each stream, over all drivers."""
     mine: tuple[int, ...]
     """Those of this driver."""
-    tick_ns: int = 5 * MILLI
+    tick_ns: int = TICK
     ahead_ns: int = 50 * MILLI
     bound_events: int = 0
     bound_bytes: int = 4 << 30
     retry_ns: int = 10 * SECOND
     flat_out: int = 0
     """For the ceiling: tick as fast as it goes, as long as no more than so many events wait in the queue."""
+    kafka: dict[str, Any] | None = None
+    """Options of Kafka, where events go there; where it is and what opens it comes through standard input."""
     wall_step_at_ns: int = 0
     """For tests of the clock's supervision: step this process's wall clock so long after the load began …"""
     wall_step_ns: int = 0
@@ -64,6 +73,12 @@ class CollectOrder(Order):
     """The trial's folder: outputs and counts are written there."""
     firing: str | None = None
     """The output column that tells firings apart, such as ``window_end``; None: every row is its own."""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Columns of an output, where they are read from Kafka."""
+    identity: tuple[str, ...] = ()
+    """The columns that tell outputs apart."""
+    last_row_wins: bool = False
+    """Whether a window may be put out many times."""
 
 
 class OppositeOrder(Order):
@@ -95,10 +110,24 @@ class Errand(BaseModel):
 
     order: Path
     tokens: Tokens
+    kafka: dict[str, Any] | None = None
+    """The trial's topics, as ``KafkaEnds.wire`` says them."""
+
+    @property
+    def ends(self) -> KafkaEnds | None:
+        """The trial's topics; None: it is on the queue."""
+        return KafkaEnds.read(self.kafka) if self.kafka else None
 
 
 def own_child(
-    name: str, module: str, order: Order, path: Path, *, tokens: Tokens, cores: tuple[int, ...] = ()
+    name: str,
+    module: str,
+    order: Order,
+    path: Path,
+    *,
+    tokens: Tokens,
+    cores: tuple[int, ...] = (),
+    ends: KafkaEnds | None = None,
 ) -> Child:
     """A child that runs a module of ours: its order goes into a file, the secrets to its standard input."""
     replace_file(path, order.model_dump_json(indent=1).encode(), durable=False)
@@ -107,26 +136,32 @@ def own_child(
         argv=(sys.executable, "-m", module),
         cores=cores,
         ready=LineReady(),
-        secret=Errand(order=path, tokens=tokens).model_dump_json(),
+        secret=Errand(order=path, tokens=tokens, kafka=ends.wire() if ends else None).model_dump_json(),
     )
 
 
-def driver_child(order: DriveOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+def driver_child(
+    order: DriveOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
+) -> Child:
     """The driver instance as a child for the launcher."""
-    path = order.folder / f"driver-{order.driver}.json"
-    return own_child(f"driver {order.driver}", "streamgauge.run.drive", order, path, tokens=tokens, cores=cores)
+    path, name = order.folder / f"driver-{order.driver}.json", f"driver {order.driver}"
+    return own_child(name, "streamgauge.run.drive", order, path, tokens=tokens, cores=cores, ends=ends)
 
 
-def collector_child(order: CollectOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+def collector_child(
+    order: CollectOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
+) -> Child:
     """The collector as a child for the launcher."""
     path = order.folder / "collector.json"
-    return own_child("collector", "streamgauge.run.collect", order, path, tokens=tokens, cores=cores)
+    return own_child("collector", "streamgauge.run.collect", order, path, tokens=tokens, cores=cores, ends=ends)
 
 
-def opposite_child(order: OppositeOrder, tokens: Tokens, cores: tuple[int, ...] = ()) -> Child:
+def opposite_child(
+    order: OppositeOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
+) -> Child:
     """The other side as a child for the launcher."""
     path = order.folder / "opposite.json"
-    return own_child("other side", "streamgauge.run.opposite", order, path, tokens=tokens, cores=cores)
+    return own_child("other side", "streamgauge.run.opposite", order, path, tokens=tokens, cores=cores, ends=ends)
 
 
 class Line:
@@ -170,6 +205,10 @@ class CollectorLine(Line):
     def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 90.0) -> None:
         """Longer than the minute that the last outputs may take to the disk."""
         super().__init__(endpoint, tokens, timeout)
+
+    def expect(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
+        """On Kafka: outputs have these columns, where they are not the workload's own."""
+        return call(self._client, self._options, "columns", columns=columns)
 
     def finish(self) -> dict[str, Any]:
         """Count and write all that was committed; the counts. Nothing that is committed later is kept."""

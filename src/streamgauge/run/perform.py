@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from pyarrow import flight
 
@@ -19,7 +20,7 @@ from streamgauge.engines.base import Deployment, RealEngine, Standing
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_count, format_duration
-from streamgauge.run.assemble import DRIVER, SUT, assemble
+from streamgauge.run.assemble import BROKER, DRIVER, SUT, assemble, row_latencies
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, LaunchError
@@ -30,8 +31,12 @@ from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, stage
 from streamgauge.run.usage import Role
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.store.journal import read_rows
+from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.line import LineError
 from streamgauge.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
 
 _GLANCE = 0.1
 _MOST_BEHIND = 8
@@ -57,11 +62,15 @@ def perform(
     rewrite: Rewrite = lambda order: order,
     standing: Standing | None = None,
     checked: bool = True,
+    kafka: "Kafka | None" = None,
 ) -> Recording:
     """Run one trial to its end and return what happened in it.
 
-    A ``standing`` system serves it, else the engine starts one for it. What is not ``checked`` has no tail.
+    A ``standing`` system serves it, else the engine starts one for it. What is not ``checked`` has no tail. On
+    ``kafka`` its events and outputs travel, where the trial says so.
     """
+    if trial.transport.name == "kafka" and kafka is None:
+        raise ValueError("a trial on Kafka needs the Kafka of its run")
     folder, placement = partial.path, place(trial.options)
     tail = int(trial.params.get("watermark", 0)) + _TAIL if checked else 0
     blamed: Ending = "driver-failed"
@@ -71,16 +80,18 @@ def perform(
         with (
             pinned(placement.driver),
             Launcher(runtime) as launcher,
-            staged(trial, folder, placement, launcher, tail, rewrite=rewrite) as (stage, endpoints),
+            staged(trial, folder, placement, launcher, tail, rewrite=rewrite, promise=promise, kafka=kafka) as scene,
         ):
-            blamed = "crashed"
+            (stage, endpoints), blamed = scene, "crashed"
             served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
             with served as system:
                 check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
                 silence = tail + 2 * engine.trigger(trial.options) + _SILENCE
                 return _conduct(_Show(stage, system, check, tail, silence, begun), watch, partial, listener=listener)
-    except (LaunchError, LineError) as error:
-        outcome = Outcome(blamed, f"it did not start: {error}")
+    except (LaunchError, LineError, KafkaFailure) as error:
+        fallen = kafka.fallen() if kafka else ""
+        driver = bool(fallen) or isinstance(error, KafkaFailure)
+        outcome = Outcome("driver-failed" if driver else blamed, fallen or f"it did not start: {error}")
         return Recording(trial, join([]), outcome, {"placement": placement.sentence})
 
 
@@ -99,17 +110,13 @@ class _Show:
 
 def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener) -> Recording:
     stage, system = show.stage, show.system
-    roles = (
-        Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
-        Role("collector", (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
-        Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
-        Role("controller", (os.getpid(),), ()),
-    )
     failure = system.failure()
     if failure is not None:  # it never consumed: nothing is published for it
         outcome = Outcome("crashed", failure.sentence, failure.trace, users_fault=failure.users)
         return Recording(stage.trial, join([]), outcome, {"placement": stage.placement.sentence, **system.describe()})
-    monitor = Monitor(roles, stage.folder) if available() else None
+    if stage.topics is not None and stage.output is not None and (columns := system.describe().get("outputs")):
+        stage.output.expect(columns)
+    monitor = Monitor(_roles(stage, system), stage.folder) if available() else None
     start(stage, monitor)
     try:
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
@@ -121,22 +128,46 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     finally:
         if monitor is not None:
             monitor.stop()
-    since = stage.start_ns + (stage.trial.warmup or 0)
-    facts = {
+    seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
+    facts = _facts(stage, system, loaded, seconds.stop)
+    failure = system.failure()
+    blamed = users or (ending == "crashed" and failure is not None and failure.users)
+    disturbances = () if ending == "driver-failed" else (*_disturbances(stage.folder), *_unequal(stage))
+    outcome = Outcome(ending, detail, _log(system, ending), account, disturbances, blamed)
+    facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
+    return Recording(stage.trial, seconds, outcome, facts)
+
+
+def _roles(stage: Stage, system: Deployment) -> tuple[Role, ...]:
+    """Whose time the monitor counts, and on which cores."""
+    roles = (
+        Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
+        Role("collector", (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
+        Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
+        Role("controller", (os.getpid(),), ()),
+    )
+    brokers = stage.topics.kafka.processes if stage.topics else ()
+    return (*roles, Role(BROKER, tuple(p.guard for p in brokers), stage.placement.driver)) if brokers else roles
+
+
+def _facts(stage: Stage, system: Deployment, loaded: int, stop: int) -> dict[str, Any]:
+    """What is stored of the way a trial was run, and what the engine says of the time until ``loaded``.
+
+    Rows of windows that were put out many times are told up to the second ``stop``.
+    """
+    warmup = stage.trial.warmup or 0
+    since, rows = stage.start_ns + warmup, row_latencies(stage.folder, warmup // SECOND, stop)
+    return {
         "placement": stage.placement.sentence,
         "driver_cores": list(stage.placement.driver),
         "sut_cores": list(stage.placement.sut),
         "start_ns": stage.start_ns,
         "wall_ns": stage.wall_ns,
+        **({"updates": rows} if rows else {}),
+        **stage.describe(),
         **system.describe(),
         **system.probe(since, max(since, loaded)),
     }
-    seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
-    failure = system.failure()
-    blamed = users or (ending == "crashed" and failure is not None and failure.users)
-    outcome = Outcome(ending, detail, _log(system, ending), account, _disturbances(stage.folder), blamed)
-    facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
-    return Recording(stage.trial, seconds, outcome, facts)
 
 
 def _phases(*moments: int) -> dict[str, float]:
@@ -166,7 +197,9 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         system.end()  # before its queue goes away under it
         finish(stage)
-    except flight.FlightError as error:
+        if stage.unreadable and ended[0] in _WHOLE:
+            ended = "crashed", stage.unreadable
+    except (flight.FlightError, KafkaFailure) as error:
         ended = _unanswered(stage, system, error)
     closed, account = Clock().monotonic_ns(), Account()
     if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
@@ -251,10 +284,15 @@ def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Endi
 
 
 def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
-    """Who ended by itself. A system under test whose driver is gone dies too, so the driver is looked at later."""
+    """Who ended by itself. A system under test whose driver is gone dies too, so the driver is looked at later.
+
+    A broker that is gone takes all others with it, so it is named first.
+    """
     lives = system.alive()
     if not lives:
         time.sleep(_GLANCE)
+    if fallen := stage.fallen():
+        return "driver-failed", fallen
     for process in (*stage.drivers, stage.collector):
         if process is not None and not process.alive():
             last = " / ".join(process.tail(3))
@@ -268,7 +306,7 @@ def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     return "crashed", f"its process ended with {codes}"
 
 
-def _unanswered(stage: Stage, system: Deployment, error: flight.FlightError) -> tuple[Ending, str]:
+def _unanswered(stage: Stage, system: Deployment, error: flight.FlightError | KafkaFailure) -> tuple[Ending, str]:
     """A line to the driver's side is dead: whose, if its process is gone."""
     time.sleep(_GLANCE)  # a guard needs a moment to tell of an end
     gone = _gone(stage, system)
@@ -317,6 +355,14 @@ def _await(ready: Callable[[], bool], patience: int) -> None:
     ends = time.monotonic() + patience / SECOND
     while not ready() and time.monotonic() < ends:
         time.sleep(_GLANCE / 2)
+
+
+def _unequal(stage: Stage) -> tuple[str, ...]:
+    """What was sent, acknowledged and stored must be one number before anything is judged."""
+    try:
+        return stage.unequal()
+    except KafkaFailure as error:
+        return (f"nobody could say how many events the broker holds: {error}",)
 
 
 def _disturbances(folder: Path) -> tuple[str, ...]:

@@ -3,12 +3,10 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-
-import pyarrow as pa
+from typing import Protocol
 
 from streamgauge.run.pace import Pace
-from streamgauge.run.sources import Source
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 
 LARGEST_CHUNK = 65_536
 """Rows made at once: below it the fixed cost of numpy shows, above it a tick waits for the chunk to end."""
@@ -17,16 +15,33 @@ _FIRST_GUESS = 50.0  # nanoseconds per row, until it was measured
 _FORGET = 0.2
 
 
+class Chunk(Protocol):
+    """Ready events of one lane: an Arrow batch, or the bytes that go to a broker."""
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def slice(self, offset: int, length: int) -> "Chunk":
+        """Some of them, without copying."""
+
+
+class Makes(Protocol):
+    """Makes the events of one stream."""
+
+    def batch(self, partition: int, start: int, stop: int) -> Chunk:
+        """The events at the offsets ``start … stop − 1`` of a partition."""
+
+
 @dataclass(slots=True)
 class Stock:
     """The ready events of one lane. ``taken`` and ``ready`` are offsets."""
 
     lane: Lane
-    source: Source
+    source: Makes
     pace: Pace
     taken: int = 0
     ready: int = 0
-    chunks: deque[tuple[int, pa.RecordBatch]] = field(default_factory=deque)
+    chunks: deque[tuple[int, Chunk]] = field(default_factory=deque)
 
     def wanted(self, elapsed_ns: int) -> int:
         """Offset up to which events are due before this moment."""
@@ -38,7 +53,7 @@ class Stock:
         self.chunks.append((self.ready, batch))
         self.ready += rows
 
-    def take(self, stop: int) -> list[pa.RecordBatch]:
+    def take(self, stop: int) -> list[Chunk]:
         """The ready events up to offset ``stop``, as slices of what was made."""
         slices = []
         while self.taken < stop:
@@ -81,12 +96,17 @@ class Preparation:
                     return
                 self._make(stock, min(rows, fits))
 
-    def take(self, elapsed_ns: int) -> list[tuple[Lane, pa.RecordBatch]]:
-        """Everything due before this moment that was not taken yet; what is not ready is made now."""
+    def take(self, elapsed_ns: int) -> list[tuple[Lane, Chunk]]:
+        """Everything due before this moment that was not taken yet; what is not ready is made now.
+
+        Where ticks leave no time to fill, that is the only time there is: then half of what is made ahead is made at
+        once. A few events for every tick would cost many times as much, and no tick would be on time again.
+        """
         parts = []
         for stock in self.stocks:
             stop = stock.wanted(elapsed_ns)
             while stock.ready < stop:
-                self._make(stock, min(stop - stock.ready, LARGEST_CHUNK))
+                ahead = max(stop, stock.wanted(elapsed_ns + self.ahead_ns // 2))
+                self._make(stock, min(ahead - stock.ready, LARGEST_CHUNK))
             parts += [(stock.lane, batch) for batch in stock.take(stop)]
         return parts

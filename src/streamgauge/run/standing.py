@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.engines.base import Engine, Ground, Standing, StandingEngine
 from streamgauge.model.trial import Trial
@@ -24,6 +24,9 @@ from streamgauge.store.durable import make_folder
 from streamgauge.store.sessions import newest_session, sweep_sessions
 from streamgauge.workloads.base import Workload
 
+if TYPE_CHECKING:
+    from streamgauge.run.kafka import Kafka
+
 Say = Callable[[str], None]
 
 
@@ -38,8 +41,9 @@ class _System:
 class Systems:
     """The systems of a run that stay up, one per engine of the experiment. A context manager: it ends them all."""
 
-    def __init__(self, folder: Path, runtime: Path | None, say: Say) -> None:
-        self._folder, self._runtime, self._say = folder, runtime, say
+    def __init__(self, folder: Path, runtime: Path | None, say: Say, kafka: "Kafka | None" = None) -> None:
+        """``kafka`` is that of the run, where its events travel there: systems are warmed up on it too."""
+        self._folder, self._runtime, self._say, self._kafka = folder, runtime, say, kafka
         self._launcher: Launcher | None = None
         self._systems: dict[str, _System] = {}
         sweep_sessions(folder)  # what a run that was killed could not remove
@@ -94,7 +98,8 @@ class Systems:
         begun = elapsed_ns()
         self._say(f"starting {trial.engine}")
         # nothing is measured yet: until it is warm it may use all cores, so that its compiler is done sooner
-        ground = Ground(folder, placement.sut, usable_cores())
+        cache = self._kafka.ground.cache if self._kafka else None
+        ground = Ground(folder, placement.sut, usable_cores(), cache)
         with pinned(placement.driver):
             standing = engine.stand(trial.options, ground, self._launcher)
         system = _System(standing, engine, workload, {"started": round((elapsed_ns() - begun) / SECOND, 1)})
@@ -123,6 +128,7 @@ class Systems:
             runtime=self._runtime,
             standing=system.standing,
             checked=False,
+            kafka=self._kafka,
         )
         return recording.seconds.stop
 

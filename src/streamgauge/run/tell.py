@@ -20,6 +20,11 @@ STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_inge
 KIND_NUMBER: dict[Kind, int] = {"event-time": 0, "processing-time": 1}
 
 
+FIRST_ROW, LAST_ROW = 2, 3
+"""Numbers of two more kinds, where a window may be put out many times: the event-time latency of its first row and of
+its last one."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts of one commit. Rows of one second may come in several tallies: they add up."""

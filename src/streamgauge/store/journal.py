@@ -28,6 +28,13 @@ class Journal:
         arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
         self._writer.write_batch(pa.record_batch(arrays, schema=self.schema))
 
+    def restart(self) -> None:
+        """Begin anew: what was written so far was for those who look on."""
+        self._writer.close()
+        self._file.close()
+        self._file = self.path.with_suffix(GROWING).open("wb", buffering=0)
+        self._writer = ipc.new_stream(self._file, self.schema)
+
     def close(self) -> Path:
         """No more rows: leave them as Parquet. Where it is."""
         self._writer.close()

@@ -54,8 +54,8 @@ class QueueReader:
                 earliest = None
                 answers = [{"offsets": [[*o[:3], o[2]] for o in a["offsets"]]} for a in answers]
             else:
-                earliest = min(dues)
-                answers = [self._ask(client, "cut", due=earliest) for client in self._clients]
+                answers = [self._ask(client, "cut", due=min(dues)) for client in self._clients]
+                earliest = min(answer["due"] for answer in answers)
         else:
             earliest = dues[0]
         offsets, starts = {}, {}

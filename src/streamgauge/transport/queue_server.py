@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyarrow import flight
 
 from streamgauge.transport.backlog import Backlog, BacklogError, Lane
+from streamgauge.transport.books import Books
 from streamgauge.transport.token import KEY, Doorkeeper, caller
 
 SUT = "sut"
@@ -28,13 +29,13 @@ def refuse(action: str, body: Json) -> Json:
     raise flight.FlightServerError(f"no action {action}")
 
 
-class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Serves a backlog. ``publish`` is for the generator in the same process, the rest for the wire."""
+class Door(flight.FlightServerBase):  # type: ignore[misc]
+    """Counts, cuts and acknowledgements of a driver's lanes for the wire, wherever their events are read."""
 
     def __init__(
         self,
         location: str,
-        backlog: Backlog,
+        books: Books[Any],
         *,
         schemas: Mapping[str, pa.Schema],
         tokens: Mapping[str, str],
@@ -43,26 +44,20 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
         control: Control = refuse,
     ) -> None:
         """``tokens`` has the secrets of the roles ``sut`` and ``control``; ``now_ns`` is the run's clock."""
-        self.backlog, self.lock = backlog, lock
+        self.books, self.lock = books, lock
         self._schemas, self._now, self._control = dict(schemas), now_ns, control
         super().__init__(location, middleware={KEY: Doorkeeper(tokens)})
-
-    def publish(self, parts: list[tuple[Lane, pa.RecordBatch]], until_us: int) -> bool:
-        """Put a tick into the queue; False when it is full."""
-        with self.lock:
-            return self.backlog.publish(parts, until_us)
 
     def status(self) -> Json:
         """The exact counts at this moment."""
         with self.lock:
-            b = self.backlog
+            b = self.books
             drops = b.settle(self._now())
             return {
                 "published": b.published,
                 "served": b.served,
                 "reread": b.reread,
                 "acknowledged": b.acknowledged,
-                "answered": b.answered,
                 "lag": b.lag,
                 "longest": b.longest,
                 "held_bytes": b.held_bytes,
@@ -73,22 +68,8 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
             }
 
     def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.RecordBatchStream:
-        """A range of one lane."""
-        asked = parse_json(ticket.ticket)
-        try:
-            lane = Lane(str(asked["stream"]), int(asked["partition"]))
-            with self.lock:
-                loan, batches = self.backlog.lend(lane, int(asked["start"]), int(asked["stop"]))
-        except (BacklogError, KeyError, TypeError) as error:
-            raise flight.FlightServerError(f"cannot read {asked}: {error}") from error
-
-        def at_end() -> None:
-            if context.is_cancelled():
-                with self.lock:
-                    self.backlog.cancelled(loan, self._now())
-
-        caller(context).at_end = at_end
-        return flight.RecordBatchStream(pa.RecordBatchReader.from_batches(self._schemas[lane.stream], batches))
+        """No events are to be had here."""
+        raise flight.FlightServerError("events are read from the broker; this door counts, cuts and acknowledges")
 
     def get_schema(self, context: flight.ServerCallContext, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """The schema of the stream that the path names."""
@@ -112,16 +93,50 @@ class QueueServer(flight.FlightServerBase):  # type: ignore[misc]
         if action == "cut":
             with self.lock:
                 most = body.get("most")
-                due, offsets = self.backlog.cut(body.get("due") if most is None else self.backlog.due_of(int(most)))
-                started = self.backlog.offsets()
+                due, offsets = self.books.cut(body.get("due") if most is None else self.books.due_of(int(most)))
+                started = self.books.offsets()
             return {"due": due, "offsets": [[*lane, started[lane][0], offset] for lane, offset in offsets.items()]}
         if action == "acknowledge":
             offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
             with self.lock:
-                return {"lag": self.backlog.acknowledge(offsets, self._now()).lag}
+                return {"lag": self.books.acknowledge(offsets, self._now()).lag}
         if role != CONTROL:
             raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
         return self._control(action, body)
+
+
+class QueueServer(Door):
+    """Serves a backlog. ``publish`` is for the generator in the same process, the rest for the wire."""
+
+    books: Backlog
+
+    @property
+    def backlog(self) -> Backlog:
+        """What is in the queue."""
+        return self.books
+
+    def publish(self, parts: list[tuple[Lane, pa.RecordBatch]], until_us: int) -> bool:
+        """Put a tick into the queue; False when it is full."""
+        with self.lock:
+            return self.backlog.publish(parts, until_us)
+
+    def do_get(self, context: flight.ServerCallContext, ticket: flight.Ticket) -> flight.RecordBatchStream:
+        """A range of one lane."""
+        asked = parse_json(ticket.ticket)
+        try:
+            lane = Lane(str(asked["stream"]), int(asked["partition"]))
+            with self.lock:
+                loan, batches = self.backlog.lend(lane, int(asked["start"]), int(asked["stop"]))
+        except (BacklogError, KeyError, TypeError) as error:
+            raise flight.FlightServerError(f"cannot read {asked}: {error}") from error
+
+        def at_end() -> None:
+            if context.is_cancelled():
+                with self.lock:
+                    self.backlog.cancelled(loan, self._now())
+
+        caller(context).at_end = at_end
+        return flight.RecordBatchStream(pa.RecordBatchReader.from_batches(self._schemas[lane.stream], batches))
 
 
 def parse_json(raw: bytes) -> Json:

@@ -27,6 +27,8 @@ class Inlet(Protocol):
 
     def acknowledge(self, offsets: Mapping[Lane, int]) -> None: ...
 
+    def close(self) -> None: ...
+
 
 class Outlet(Writer, Protocol):
     """Where outputs go."""

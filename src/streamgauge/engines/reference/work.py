@@ -82,6 +82,7 @@ class Work:
         finally:
             self.log.close()
             self.release.close()
+        self.reader.close()
 
     def next_look(self, last: int) -> int:
         """When to look into the queue again: at once if there is more in it."""

@@ -1,5 +1,6 @@
 """The producer that is librdkafka: for TLS, SASL and compression, and for whatever a plain connection cannot do."""
 
+import select
 from collections.abc import Callable
 
 import numpy as np
@@ -14,7 +15,11 @@ from streamgauge.transport.kafka.varints import Matrix
 
 _MILLI = SECOND // 1_000
 _MOST_MESSAGES = 10_000_000
+_GATHER = _MILLI
+"""Nanoseconds that events wait at least: librdkafka is handed a tick one by one, and would send many requests of it."""
 _SHOWN = 2
+_SHORTEST = 0.001
+"""Seconds. librdkafka waits for whole milliseconds, so what is less would be no wait at all, again and again."""
 _UNKNOWN = -1
 """The lowest number that a broker has for an error; librdkafka's own are below it."""
 
@@ -25,7 +30,7 @@ def _settings(cluster: Cluster, sending: Sending) -> dict[str, object]:
         **cluster.client_settings(),
         "log_level": 0,
         "acks": sending.acks,
-        "linger.ms": sending.linger / _MILLI,
+        "linger.ms": max(sending.linger, _GATHER) / _MILLI,
         "batch.size": sending.batch,
         "batch.num.messages": 1_000_000,
         "message.max.bytes": sending.batch + 10_000,
@@ -136,6 +141,8 @@ class ConfluentProducer:
     def attend(self, seconds: float = 0.0) -> None:
         """Take in what librdkafka tells; if there is nothing, wait for it, at most so long."""
         self._client.poll(seconds)
+        if 0 < seconds < _SHORTEST:
+            select.select([], [], [], seconds)
         if self._failed is not None:
             raise self._failed
 

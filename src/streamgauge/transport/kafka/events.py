@@ -4,8 +4,9 @@ Where a trial stands is asked at the drivers' doors, as on the queue: an offset 
 partition of a trial's topic has one producer. Only the events themselves come from the broker.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,9 @@ from streamgauge.transport.kafka.ranges import Ranges, open_ranges
 from streamgauge.transport.kafka.records import decode, encode
 from streamgauge.transport.queue_reader import QueueReader
 
+if TYPE_CHECKING:
+    from streamgauge.transport.kafka.group import Group
+
 
 class EventReader(QueueReader):
     """Cuts and acknowledges at the drivers' doors, reads from the topics."""
@@ -25,6 +29,7 @@ class EventReader(QueueReader):
     def __init__(self, endpoints: Sequence[str], token: str, ends: KafkaEnds, timeout: float = 60.0) -> None:
         """``endpoints`` are the drivers' doors."""
         super().__init__(endpoints, token, timeout)
+        self._group = _open_group(ends) if ends.group else None
         self._topics: dict[str, tuple[Ranges, Format, pa.Schema]] = {}
         for stream, topic in ends.inputs.items():
             schema = self.schema(stream)
@@ -48,11 +53,25 @@ class EventReader(QueueReader):
             for first, end in pairwise(edges):
                 yield events.slice(first, end - first), int(stamps[first]) * MILLI
 
+    def acknowledge(self, offsets: Mapping[Lane, int]) -> None:
+        """Done with everything below these offsets; the group of the trial is told too, where there is one."""
+        super().acknowledge(offsets)
+        if self._group is not None:
+            self._group.commit(offsets)
+
     def close(self) -> None:
         """Hang up everywhere."""
+        if self._group is not None:
+            self._group.close()
         for ranges, _, _ in self._topics.values():
             ranges.close()
         super().close()
+
+
+def _open_group(ends: KafkaEnds) -> "Group":
+    from streamgauge.transport.kafka.group import Group  # noqa: PLC0415 - librdkafka is large
+
+    return Group(ends)
 
 
 def _practise(form: Format) -> None:

@@ -42,7 +42,7 @@ class Sending:
 
     acks: Acks = "all"
     linger: int = 0
-    """Nanoseconds that events may wait for more of them, where a batch is not full."""
+    """Nanoseconds that events may wait for more of them, where a batch is not full. librdkafka waits 1 ms at least."""
     batch: int = 1_000_000
     """Bytes of a batch at most; brokers take a little more than this unless they are told otherwise."""
     in_flight: int = 5

@@ -1,0 +1,201 @@
+"""The collector on Kafka: it reads the outputs back from their topic after the trial, so that nothing competes with it.
+
+An output was emitted when the broker appended it (LogAppendTime). While the load goes on, only the end of the topic is
+asked for, and a light sample of the newest outputs is read for those who look on.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from streamgauge.run.collect import Collector
+from streamgauge.run.drive import say
+from streamgauge.run.orders import CollectOrder, Tokens
+from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Tally, sparse, tally
+from streamgauge.transport.kafka.ends import KafkaEnds
+from streamgauge.transport.kafka.formats import FormatError, open_format
+from streamgauge.transport.kafka.protocol import KafkaFailure
+from streamgauge.transport.kafka.ranges import open_ranges
+from streamgauge.transport.kafka.reader import open_ends, read_parts
+from streamgauge.transport.queue_server import Json
+from streamgauge.transport.schemas import schema_of
+
+Ints = npt.NDArray[np.int64]
+QUERY = "outputs"
+_MILLI = 1_000
+_SAMPLE = 5_000
+"""Outputs that are read in a second at most while the load goes on."""
+
+
+class TopicCollector(Collector):
+    """Counts what a topic holds: roughly while it grows, exactly when it is whole."""
+
+    patience = 300.0
+
+    def __init__(self, order: CollectOrder, tokens: Tokens, ends: KafkaEnds) -> None:
+        self._ends = ends
+        self._format = open_format(ends.format, schema_of(order.columns))
+        self._asking = threading.Lock()
+        self._line = open_ends(ends.cluster, ends.output)
+        self._ranges = open_ranges(ends.cluster, ends.output)
+        self._seen = dict.fromkeys(self._line.ask(), 0)
+        self._unreadable = ""
+        super().__init__(order, tokens)
+
+    def control(self, action: str, body: Json) -> Json:
+        """An order of the controller. A function of the user's has columns of its own, told before the load begins."""
+        if action == "columns":
+            self._format = open_format(self._ends.format, schema_of(tuple((n, k) for n, k in body["columns"])))
+            return self.status()
+        return super().control(action, body)
+
+    def _held(self) -> dict[int, int]:
+        with self._asking:
+            return self._line.ask()
+
+    def status(self) -> Json:
+        """How many outputs the topic holds."""
+        try:
+            held = sum(self._held().values())
+        except KafkaFailure as error:
+            raise ValueError(str(error)) from error
+        return {**self.server.status(), "committed": held, "behind": 0, "unreadable": self._unreadable}
+
+    def count(self) -> None:
+        """A thread: look at the topic once a second, until told to finish; then read all of it."""
+        try:
+            while self._wait():
+                self.write_down([t for t in [self._look()] if t.second], self.clock.monotonic_ns())
+            self._read_all()
+        except KafkaFailure as error:
+            self.trouble = str(error)
+            say(self.trouble)
+        except FormatError as error:  # the system under test wrote them: nothing is wrong on our side
+            self._unreadable = f"its outputs cannot be read as {self._ends.format}: {error}"
+            say(self._unreadable)
+        self.close_journals()
+
+    def _wait(self) -> bool:
+        """Until the next look; False: it is time to finish."""
+        try:
+            return self.commits.get(timeout=1.0) is not None
+        except queue.Empty:
+            return True
+
+    def _look(self) -> Tally:
+        """A sample of the newest outputs; their number is exact."""
+        ends, tallies, fresh = self._held(), list[Tally](), 0
+        for partition, end in ends.items():
+            first = max(self._seen[partition], end - _SAMPLE // len(ends))
+            fresh += end - self._seen[partition]
+            self._seen[partition] = end
+            for records in self._ranges.read(partition, first, end):
+                tallies.append(tally(self._rows(records), self.wall_ns // 1_000, self.order.firing))
+        found = _merged(tallies)
+        if found.outputs:
+            found.outputs[-1] += fresh - sum(found.outputs)
+        return found
+
+    def _rows(self, records: pa.RecordBatch) -> pa.Table:
+        """Outputs as they are kept: with the moment of the broker's clock, and the number of their batch."""
+        rows = pa.Table.from_batches([self._format.decode(records.column("value"))])
+        emitted = records.column("timestamp").to_numpy().astype(np.int64) * _MILLI
+        # no batch is known here: a window fires once, or, where it may be put out many times, once in a second
+        origin = self.wall_ns // 1_000
+        batch = (emitted - origin) // 1_000_000 if self.order.last_row_wins else np.zeros(len(emitted), np.int64)
+        return rows.append_column("emitted_us", pa.array(emitted)).append_column("batch", pa.array(batch))
+
+    def _read_all(self) -> None:
+        """Count and keep the whole topic."""
+        for journal in (self.seconds, self.latencies):
+            journal.restart()
+        origin, firings, updates = self.wall_ns // 1_000, Firings(), Updates(self.order.identity)
+        for records in read_parts(self._ends.cluster, self._ends.output):
+            table = self._rows(records)
+            counted = tally(table, origin, None)
+            if self.order.firing is not None and self.order.firing in table.schema.names:
+                firings.see(table, self.order.firing, origin)
+                counted.firings = [0] * len(counted.firings)
+            if self.order.last_row_wins:
+                updates.see(table)
+            self.write_down([counted], self.clock.monotonic_ns())
+            self.archive.add(QUERY, table)
+        self.archive.flush()
+        rest = [firings.counted(), *(updates.counted(origin) if self.order.last_row_wins else [])]
+        self.write_down([t for t in rest if t.second or t.latencies], self.clock.monotonic_ns())
+
+
+class Firings:
+    """Windows that fired, each in the second in which it was first seen, once for each batch."""
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[int, object], int] = {}
+
+    def see(self, table: pa.Table, firing: str, origin_us: int) -> None:
+        """Take some outputs."""
+        names = [firing, "batch"]
+        found = table.select([*names, "emitted_us"]).group_by(names).aggregate([("emitted_us", "min")])
+        columns = [found.column(name).to_pylist() for name in (*names, "emitted_us_min")]
+        for window, batch, emitted in zip(*columns, strict=True):
+            second = (emitted - origin_us) // 1_000_000
+            self._first[batch, window] = min(second, self._first.get((batch, window), second))
+
+    def counted(self) -> Tally:
+        """How many fired in each second."""
+        seconds, counts = np.unique(np.array([*self._first.values()], np.int64), return_counts=True)
+        nothing = [0] * len(seconds)
+        return Tally(seconds.tolist(), nothing, counts.tolist(), nothing)
+
+
+class Updates:
+    """The first and the last row of every window and key, where it may be put out many times."""
+
+    def __init__(self, identity: tuple[str, ...]) -> None:
+        self._identity = identity
+        self._kept: list[pa.Table] = []
+
+    def see(self, table: pa.Table) -> None:
+        """Take some outputs, in the order of the log."""
+        if {*self._identity, STAMPS["event-time"]} <= {*table.schema.names}:
+            self._kept.append(table.select([*self._identity, STAMPS["event-time"], "emitted_us"]))
+
+    def counted(self, origin_us: int) -> Iterator[Tally]:
+        """The latencies of first rows and of last rows."""
+        if not self._kept:
+            return
+        rows = pa.concat_tables(self._kept).combine_chunks()
+        rows = rows.append_column("row", pa.array(np.arange(len(rows))))
+        for kind, end in ((FIRST_ROW, "min"), (LAST_ROW, "max")):
+            chosen = rows.group_by([*self._identity]).aggregate([("row", end)]).column(f"row_{end}")
+            yield _latencies(rows.take(chosen.combine_chunks()), kind, origin_us)
+
+
+def _latencies(rows: pa.Table, kind: int, origin_us: int) -> Tally:
+    emitted: Ints = rows.column("emitted_us").to_numpy()
+    due: Ints = rows.column(STAMPS["event-time"]).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
+    seconds, latency, found = (emitted - origin_us) // 1_000_000, emitted - due, Tally()
+    for second in np.unique(seconds[latency >= 0]):
+        found.latencies.append((int(second), kind, *sparse(latency[(seconds == second) & (latency >= 0)])))
+    return found
+
+
+def _merged(tallies: list[Tally]) -> Tally:
+    merged = Tally()
+    for one in tallies:
+        for name in ("second", "outputs", "firings", "negative", "latencies"):
+            getattr(merged, name).extend(getattr(one, name))
+    return merged
+
+
+def collect_topic(order: CollectOrder, tokens: Tokens, ends: KafkaEnds) -> None:
+    """Serve until told to quit."""
+    try:
+        collector = TopicCollector(order, tokens, ends)
+    except KafkaFailure as error:
+        say(str(error))  # it never says that it is ready: the controller shows these words
+        return
+    collector.run()

@@ -1,0 +1,122 @@
+"""What a driver on Kafka keeps of its lanes: everything but the events. Pure.
+
+The broker holds the events. A partition of a trial's topic has one producer, so an offset in its log is the lane's
+offset. ``published`` is what the broker has acknowledged; a cut is at the end of a tick, once all lanes have it.
+"""
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from streamgauge.transport.books import BacklogError, Books, Lane, Shelf
+from streamgauge.transport.kafka.producer import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """Events of one lane as bytes, ready for the producer."""
+
+    part: Part
+
+    @property
+    def num_rows(self) -> int:
+        """How many they are."""
+        return len(self.part.values)
+
+    @property
+    def nbytes(self) -> int:
+        """Their bytes, as the log holds them before compression, a few to each record left out."""
+        return self.part.values.size + (self.part.keys.size if self.part.keys is not None else 0)
+
+    def slice(self, offset: int, length: int) -> "Payload":
+        """Some of them, without copying."""
+        span = slice(offset, offset + length)
+        keys = None if self.part.keys is None else self.part.keys[span]
+        return Payload(Part(keys, self.part.values[span], self.part.due_us[span]))
+
+
+class Ledger(Books[Payload]):
+    """Counts of events that a broker holds."""
+
+    def __init__(self, lanes: Iterable[Lane], bound_events: int = 0, bound_bytes: int = 0) -> None:
+        super().__init__(lanes, bound_events, bound_bytes)
+        self._ticks: list[int] = []
+        """Until which due time each tick was handed to the producer."""
+        self._unconfirmed: deque[tuple[int, dict[Lane, int]]] = deque()
+        """Ticks that the broker does not have whole, with the end of each lane in them."""
+        self._whole: dict[Lane, int] = dict.fromkeys(self._shelves, 0)
+        """The end of each lane in the last tick that the broker has whole."""
+
+    @property
+    def last_us(self) -> int | None:
+        """Until which due time ticks were handed to the producer."""
+        return self._ticks[-1] if self._ticks else None
+
+    def size(self, rows: Payload) -> int:
+        """Bytes of events."""
+        return rows.nbytes
+
+    def enter(self, parts: Sequence[tuple[Lane, Payload]], until_us: int) -> bool:
+        """A tick goes to the producer now. False, and it must not go, once a bound would be passed."""
+        if not self.fits(parts, until_us):
+            return False
+        for lane, rows in parts:
+            if rows.num_rows:
+                self._enter(lane, rows, until_us)
+        self._ticks.append(until_us)
+        self._unconfirmed.append((until_us, {lane: shelf.handed for lane, shelf in self._shelves.items()}))
+        self._advance()
+        return True
+
+    def confirm(self, counts: Mapping[Lane, int]) -> None:
+        """The broker has acknowledged so many events of these lanes, all in all."""
+        for lane, count in counts.items():
+            shelf = self._shelf(lane)
+            if count > shelf.handed:
+                raise BacklogError(f"{count} events of {lane} were acknowledged, and {shelf.handed} were sent")
+            self._reach(shelf, count)
+        self._advance()
+        self.longest = max(self.longest, self.lag)
+
+    def _reach(self, shelf: Shelf[Payload], count: int) -> None:
+        if count > shelf.published:
+            self.published += count - shelf.published
+            shelf.published = count
+
+    def _advance(self) -> None:
+        """Take note of the ticks that the broker has whole by now."""
+        while self._unconfirmed:
+            until, ends = self._unconfirmed[0]
+            if any(self._shelves[lane].published < end for lane, end in ends.items()):
+                return
+            self.until_us, self._whole = until, ends
+            self._unconfirmed.popleft()
+
+    def cut(self, due_us: int | None = None) -> tuple[int | None, dict[Lane, int]]:
+        """Offsets of all lanes at the end of the last tick before one due time, and that end. None: the latest.
+
+        No event is here to look at, so inside a tick nobody could say which of its events are due before a moment.
+        """
+        if due_us is None or self.until_us is None:
+            ends = self._whole.items()
+            return self.until_us, {lane: max(end, self._shelves[lane].acknowledged) for lane, end in ends}
+        before = bisect_right(self._ticks, due_us)
+        found = super().cut(due_us)[1]
+        return (self._ticks[before - 1] if before else None), found
+
+    def _latest(self, shelf: Shelf[Payload]) -> int:
+        """Ticks are entered in all lanes at once: a lane without one after the last whole tick ends there."""
+        return shelf.handed
+
+    def _within(self, shelf: Shelf[Payload], tick: int, due_us: int) -> int:
+        """No event is here to look at: a tick is cut at its beginning."""
+        return 0
+
+    def _check_end(self, lane: Lane, offset: int) -> None:
+        """What was read is in the log, though the broker's word may not have come yet."""
+        shelf = self._shelf(lane)
+        if offset > shelf.handed:
+            raise BacklogError(f"offset {offset} of {lane} was never sent: {shelf.handed} is the end")
+        self._reach(shelf, offset)
+        self._advance()

@@ -1,0 +1,169 @@
+"""Spark over Kafka in every format, in update and in real-time mode, and what it leaves nowhere."""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from kafka_broker import launched, needs_kafka, shared
+from real_trial import PLACEMENT, Played
+from spark_kafka_trial import kafka_session, on_kafka, play_on_kafka
+from spark_trial import MY_JOB
+
+from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.model.trial import Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.brokers import start_brokers
+from streamgauge.run.monitor import available
+from streamgauge.workloads.ingest import IngestParams
+
+pytestmark = [
+    needs_kafka,
+    pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores"),
+]
+LOAD, LENGTH = 20_000.0, 8
+FEW = 2_000.0
+"""Events per second in real-time mode, where every event is an output."""
+REAL_TIME: dict[str, Any] = {
+    "mode": "real-time",
+    "output_mode": "update",
+    "trigger": "5s",
+    "state_store": "rocksdb",
+    "slots": 4,
+    "shuffle_partitions": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One warm session for all trials of this file: with slots for real-time mode."""
+    folder = tmp_path_factory.mktemp("session")
+    with kafka_session(folder, {"slots": 4, "shuffle_partitions": 2}) as standing:
+        play_on_kafka(on_kafka(LOAD, 10), folder / "warm-up", standing)
+        yield standing
+
+
+def ingesting(asked: Trial) -> Trial:
+    return replace(asked, workload="ingest", params=IngestParams().model_dump())
+
+
+def is_exact(played: Played, session: SparkSession) -> None:
+    account = played.measured.account
+    assert account.checked, played
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), played
+    assert account.observed, played
+    assert session.left() == ()
+
+
+@pytest.mark.parametrize("form", ["binary", "json", "avro"])
+@pytest.mark.parametrize("mode", ["append", "update"])
+def test_windows_are_exact_in_every_format_and_output_mode(
+    session: SparkSession, tmp_path: Path, form: str, mode: str
+) -> None:
+    options = {"output_mode": mode, "shuffle_partitions": 2}
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, options, {"format": form}), tmp_path, session)
+    is_exact(played, session)
+    assert (played.measured.account.observed > played.measured.account.expected) == (mode == "update")
+
+
+@pytest.mark.parametrize("form", ["binary", "json", "avro"])
+def test_every_event_comes_through_once(session: SparkSession, tmp_path: Path, form: str) -> None:
+    asked = ingesting(on_kafka(LOAD, LENGTH, {}, {"format": form}))
+    played = play_on_kafka(asked, tmp_path, session)
+    is_exact(played, session)
+    assert played.measured.account.observed >= LOAD * LENGTH
+
+
+def test_micro_batches_may_be_bounded(session: SparkSession, tmp_path: Path) -> None:
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, {"max_batch": 10_000, "trigger": "0s"}), tmp_path, session)
+    is_exact(played, session)
+
+
+@pytest.mark.parametrize("job", ["windows", "ingest"])
+def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSession, tmp_path: Path, job: str) -> None:
+    # the first seconds of a session in another mode are its compiler's
+    asked = on_kafka(FEW, 12, REAL_TIME, warmup=10 * SECOND)
+    played = play_on_kafka(ingesting(asked) if job == "ingest" else asked, tmp_path, session)
+    is_exact(played, session)
+    summary = played.measured.latencies["event-time"]
+    assert summary.percentiles["p50"] < SECOND, "outputs do not wait for the batch's end"
+    facts = played.recording.facts
+    assert facts["slots"] > len(facts["cores"])
+
+
+def test_positions_go_to_a_consumer_group_where_that_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
+    from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an extra
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415
+
+    seen: list[int] = []
+
+    def look() -> None:
+        """The group and its offsets go with the topic, so they are looked at while the trial runs."""
+        admin = AdminClient({**shared().cluster.client_settings()})
+        for group in admin.list_consumer_groups().result().valid:
+            if re.fullmatch(r"streamgauge\..*\.purchases", group.group_id):
+                asking = [ConsumerGroupTopicPartitions(group.group_id)]
+                (answer,) = admin.list_consumer_group_offsets(asking).values()
+                seen.append(sum(part.offset for part in answer.result().topic_partitions or []))
+
+    asked = on_kafka(LOAD, LENGTH, {}, {"commit_group": True})
+    is_exact(play_on_kafka(asked, tmp_path, session, {LENGTH - 1: look}), session)
+    assert len(seen) == 1
+    assert 0 < seen[0] <= LOAD * LENGTH
+
+
+def test_a_function_of_ones_own_has_columns_of_its_own(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "my_job.py").write_text(MY_JOB)
+    own = {"pipeline": f"{tmp_path}/my_job.py:expensive", "reference": f"{tmp_path}/my_job.py:expected"}
+    is_exact(play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": "json"}), tmp_path / "trial", session), session)
+
+
+def test_an_output_that_cannot_travel_is_named(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "my_job.py").write_text(
+        "def words(purchases):\n    return purchases.selectExpr('CAST(price AS STRING) AS word')\n"
+    )
+    own = {"pipeline": f"{tmp_path}/my_job.py:words"}
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, own), tmp_path / "trial", session)
+    assert "the output column word is string" in played.recording.outcome.detail
+    assert played.recording.outcome.users_fault
+
+
+def test_a_cluster_with_tls_and_a_login_is_read_and_written_and_its_password_is_nowhere(tmp_path: Path) -> None:
+    seen: list[bytes] = []
+
+    def look() -> None:
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error, OSError):
+                seen.append(Path(f"/proc/{process.pid}/cmdline").read_bytes())
+                seen.append(Path(f"/proc/{process.pid}/environ").read_bytes())
+
+    with launched() as (launcher, runtime), start_brokers(runtime, tmp_path / "b", launcher, secured=True) as brokers:
+        known = brokers.cluster.security
+        assert known is not None
+        assert known.password is not None
+        said = {"bootstrap": brokers.cluster.bootstrap, "tls": True, "authority": str(known.authority)}
+        said |= {"mechanism": known.mechanism, "user": known.user, "password": {"env": "OURS"}}
+        asked = on_kafka(5_000.0, 8, {}, {"cluster": said})
+        played = play_on_kafka(asked, tmp_path / "trial", None, {6: look}, brokers.cluster)
+        password = known.password.get_secret_value()
+    account = played.measured.account
+    assert (account.checked, account.lost, account.wrong) == (True, 0, 0), played
+    assert account.observed, played
+    assert any(b"spark.jars" in line for line in seen), "Spark was looked at"
+    assert not any(password.encode() in line for line in seen)
+    files = [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]
+    assert [path for path in files if password.encode() in path.read_bytes()] == []
+    assert password not in str(played.recording.facts)
+    assert "jaas" not in str(played.recording.facts)
+
+
+def test_stopping_real_time_mode_leaves_no_exception_in_the_log(tmp_path: Path) -> None:
+    with kafka_session(tmp_path / "session", REAL_TIME) as standing:
+        play_on_kafka(on_kafka(FEW, 6, REAL_TIME), tmp_path / "first", standing)
+        play_on_kafka(on_kafka(FEW, 6, REAL_TIME), tmp_path / "second", standing)
+    log = (tmp_path / "session" / "spark.log").read_text("utf-8")
+    assert "Exception" not in log, log[-3_000:]

@@ -1,0 +1,80 @@
+"""What is told from outputs that were read back from a topic, and from the stamps of the broker."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from streamgauge.run.collect_topic import Firings, Updates
+from streamgauge.run.offset import MILLI, ClockOffset, together
+from streamgauge.run.tell import FIRST_ROW, LAST_ROW
+from streamgauge.stats import buckets
+
+STAMP = pa.timestamp("us", "UTC")
+SECOND = 1_000_000
+IDENTITY = ("window_start", "gem_pack_id")
+
+
+def outputs(*rows: tuple[int, int, int, int]) -> pa.Table:
+    """Rows of window (second), key, emitted and the newest due (µs), as the collector keeps them."""
+    window, key, emitted, due = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    return pa.table(
+        {
+            "window_start": pa.array(window * SECOND).cast(STAMP),
+            "gem_pack_id": pa.array(key),
+            "emitted_us": pa.array(emitted),
+            "max_due": pa.array(due).cast(STAMP),
+            "batch": pa.array(np.zeros(len(window), np.int64)),
+        }
+    )
+
+
+def test_a_window_fires_once_in_the_second_in_which_it_is_first_seen() -> None:
+    firings = Firings()
+    firings.see(outputs((0, 1, 2_500_000, 0), (0, 2, 1_900_000, 0), (4, 1, 5_000_000, 0)), "window_start", 0)
+    firings.see(outputs((0, 3, 2_100_000, 0)), "window_start", 0)  # another partition
+    counted = firings.counted()
+    assert dict(zip(counted.second, counted.firings, strict=True)) == {1: 1, 5: 1}
+
+
+def test_first_and_last_row_of_every_window_and_key_have_a_latency_of_their_own() -> None:
+    updates = Updates(IDENTITY)
+    updates.see(outputs((0, 1, 1_000, 900), (0, 2, 1_000, 500), (0, 1, 2_000, 1_000)))
+    updates.see(outputs((0, 1, 9_000, 1_500)))
+    found = {kind: (bucket, count) for t in updates.counted(0) for _, kind, bucket, count in t.latencies}
+    assert {kind: buckets.lowest(bucket).tolist() for kind, (bucket, _) in found.items()} == {
+        FIRST_ROW: [100, 500],
+        LAST_ROW: [500, buckets.lowest(buckets.index(7_500)).item()],
+    }
+
+
+def test_the_offset_of_the_clocks_lies_where_all_probes_agree() -> None:
+    offset = ClockOffset()
+    assert offset.said() is None
+    now = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp()) * 1000
+    for ahead, took in ((0.4, 3.0), (0.6, 1.2), (0.1, 2.0)):  # milliseconds: into the broker's one, and there and back
+        appended = now * MILLI + int(ahead * MILLI)
+        offset.see(now, appended - int(took / 2 * MILLI), appended + int(took / 2 * MILLI))
+        now += 100
+    told = together([offset.said(), None])
+    assert told is not None
+    assert abs(told["offset_ms"]) <= told["within_ms"] <= (1.2 + 1) / 2
+    assert told["probes"] == 3
+
+
+def test_a_batch_that_nobody_stamped_says_nothing_of_the_clock() -> None:
+    offset = ClockOffset()
+    offset.see(-1, 0, 1)
+    assert offset.said() is None
+    assert together([None]) is None
+
+
+def test_a_clock_that_was_set_meanwhile_leaves_a_wider_span_and_not_an_empty_one() -> None:
+    offset = ClockOffset()
+    offset.see(1_000, 1_000 * MILLI, 1_001 * MILLI)
+    offset.see(6_000, 1_000 * MILLI, 1_001 * MILLI)  # five seconds ahead
+    said = offset.said()
+    assert said is not None
+    assert said["low"] < said["high"]
+    assert together([said])["within_ms"] == pytest.approx(2_499, abs=2)  # type: ignore[index]

@@ -1,0 +1,19 @@
+"""When brokers count as warm."""
+
+import pytest
+
+from streamgauge.run.warm_brokers import flat
+
+
+@pytest.mark.parametrize(
+    ("paces", "warm"),
+    [
+        ([], False),
+        ([100] * 7, False),  # a pause at the beginning is no end
+        ([10, 20, 40, 80, 90, 95, 98, 100, 99], True),
+        ([10, 20, 40, 80, 90, 95, 98, 110, 100], False),  # it is still getting faster
+        ([10 * n for n in range(1, 26)], True),  # nobody waits for ever
+    ],
+)
+def test_brokers_are_warm_once_two_rounds_bring_nothing_new(paces: list[int], warm: bool) -> None:
+    assert flat(paces) is warm
