@@ -8,7 +8,6 @@ Then a tail closes the last windows, and the outputs are checked against the ref
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,6 +26,7 @@ from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.monitor import Monitor, available
 from streamgauge.run.own_answer import ReferenceFailed
 from streamgauge.run.place import place
+from streamgauge.run.settle import arrive, disturbances, settle
 from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, staged, start
 from streamgauge.run.usage import Role
 from streamgauge.run.watching import Keeper, Listener, Watcher
@@ -39,15 +39,11 @@ if TYPE_CHECKING:
     from streamgauge.run.kafka import Kafka
 
 _GLANCE = 0.1
-_MOST_BEHIND = 8
 _TAIL = SECOND
 """How long the load goes on after the judged seconds, beyond the watermark: every window that ends in them closes."""
-_DRAIN = 20 * SECOND
 _SILENCE = 5 * SECOND
 """How long after the tail no output may come before those that are missing count as lost."""
 _WHOLE = ("completed", "decided")
-_LONG_LAG = 5
-"""Seconds of load in the queue from which on a trial is not drained: it would take too long."""
 
 
 def perform(
@@ -132,8 +128,8 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     facts = _facts(stage, system, loaded, seconds.stop)
     failure = system.failure()
     blamed = users or (ending == "crashed" and failure is not None and failure.users)
-    disturbances = () if ending == "driver-failed" else (*_disturbances(stage.folder), *_unequal(stage))
-    outcome = Outcome(ending, detail, _log(system, ending), account, disturbances, blamed)
+    disturbed = () if ending == "driver-failed" else disturbances(stage)
+    outcome = Outcome(ending, detail, _log(system, ending), account, disturbed, blamed)
     facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
 
@@ -212,10 +208,10 @@ def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     stage = show.stage
     # what only tells where to look further has no tail: it is checked as far as it came
     tail = show.tail if whole and not stage.trial.may_end_early else 0
-    acknowledged, published = _settle(stage, show.system, tail)
+    acknowledged, published = settle(stage, show.system, tail)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if whole or stage.status()["full"]:
-        _arrive(stage, show.system, check.closed_rows(), show.silence)
+        arrive(stage, show.system, check.closed_rows(), show.silence)
     return check
 
 
@@ -313,65 +309,3 @@ def _unanswered(stage: Stage, system: Deployment, error: flight.FlightError | Ka
     if gone and gone[0] == "driver-failed":
         return gone
     return "driver-failed", f"a driver or the collector no longer answers: {error}"
-
-
-def _settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
-    """Send the tail and let the system finish it, unless it is far behind; without a tail end the load at once.
-
-    Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
-    micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
-    """
-    drained = tail > 0 and stage.status()["lag"] <= _LONG_LAG * stage.trial.load
-    at = Clock().monotonic_ns() - stage.start_ns + tail
-    for line in stage.lines:
-        if drained:
-            line.end(at)
-        else:
-            line.stop()
-
-    def settled() -> bool:
-        now = stage.status()
-        return bool(now["done"] and (now["lag"] == 0 or not drained)) or not system.alive()
-
-    _await(settled, tail + _DRAIN)
-    status = stage.status()
-    return status["acknowledged" if status["lag"] == 0 else "answered"], status["published"]
-
-
-def _committed(stage: Stage) -> int:
-    return int(stage.output.status()["committed"]) if stage.output else 0
-
-
-def _arrive(stage: Stage, system: Deployment, wanted: int, patience: int) -> None:
-    """Wait for so many outputs, as long as some still come: what is lost is not waited for."""
-    committed = -1
-    while committed < (now := _committed(stage)) < wanted and system.alive():
-        committed = now
-        _await(lambda: _committed(stage) > now or not system.alive(), patience)
-
-
-def _await(ready: Callable[[], bool], patience: int) -> None:
-    """Wait until it is so, at most so many nanoseconds."""
-    ends = time.monotonic() + patience / SECOND
-    while not ready() and time.monotonic() < ends:
-        time.sleep(_GLANCE / 2)
-
-
-def _unequal(stage: Stage) -> tuple[str, ...]:
-    """What was sent, acknowledged and stored must be one number before anything is judged."""
-    try:
-        return stage.unequal()
-    except KafkaFailure as error:
-        return (f"nobody could say how many events the broker holds: {error}",)
-
-
-def _disturbances(folder: Path) -> tuple[str, ...]:
-    """What else went wrong on the driver's side."""
-    try:
-        behind = read_rows(folder / "collector-health")["behind"].to_numpy()
-    except FileNotFoundError:
-        return ("the collector wrote nothing down",)
-    late = int((behind > _MOST_BEHIND).sum())
-    if late <= 2:
-        return ()
-    return (f"the collector was behind in {late} seconds; give the driver more cores or make fewer outputs",)

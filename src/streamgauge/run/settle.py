@@ -1,0 +1,84 @@
+"""The end of a trial: the load ends, what is still to come arrives, and what went wrong on our side is told."""
+
+import time
+from collections.abc import Callable
+
+from streamgauge.engines.base import Deployment
+from streamgauge.model.units import SECOND
+from streamgauge.run.clock import Clock
+from streamgauge.run.stage import Stage
+from streamgauge.store.journal import read_rows
+from streamgauge.transport.kafka.protocol import KafkaFailure
+
+_GLANCE = 0.05
+_DRAIN = 20 * SECOND
+_LONG_LAG = 5
+"""Seconds of load in the queue from which on a trial is not drained: it would take too long."""
+_MOST_BEHIND = 8
+
+
+def settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
+    """Send the tail and let the system finish it, unless it is far behind; without a tail end the load at once.
+
+    Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
+    micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
+    """
+    drained = tail > 0 and stage.status()["lag"] <= _LONG_LAG * stage.trial.load
+    at = Clock().monotonic_ns() - stage.start_ns + tail
+    for line in stage.lines:
+        if drained:
+            line.end(at)
+        else:
+            line.stop()
+
+    def settled() -> bool:
+        now = stage.status()
+        return bool(now["done"] and (now["lag"] == 0 or not drained)) or not system.alive()
+
+    _await(settled, tail + _DRAIN)
+    status = stage.status()
+    return status["acknowledged" if status["lag"] == 0 else "answered"], status["published"]
+
+
+def _committed(stage: Stage) -> int:
+    return int(stage.output.status()["committed"]) if stage.output else 0
+
+
+def arrive(stage: Stage, system: Deployment, wanted: int, patience: int) -> None:
+    """Wait for so many outputs, as long as some still come: what is lost is not waited for."""
+    committed = -1
+    while committed < (now := _committed(stage)) < wanted and system.alive():
+        committed = now
+        _await(lambda: _committed(stage) > now or not system.alive(), patience)
+
+
+def _await(ready: Callable[[], bool], patience: int) -> None:
+    """Wait until it is so, at most so many nanoseconds."""
+    ends = time.monotonic() + patience / SECOND
+    while not ready() and time.monotonic() < ends:
+        time.sleep(_GLANCE)
+
+
+def disturbances(stage: Stage) -> tuple[str, ...]:
+    """What else went wrong on the driver's side."""
+    return (*_behind(stage), *_unequal(stage))
+
+
+def _unequal(stage: Stage) -> tuple[str, ...]:
+    """What was sent, acknowledged and stored must be one number before anything is judged."""
+    try:
+        return stage.unequal()
+    except KafkaFailure as error:
+        return (f"nobody could say how many events the broker holds: {error}",)
+
+
+def _behind(stage: Stage) -> tuple[str, ...]:
+    """Whether the collector kept up."""
+    try:
+        behind = read_rows(stage.folder / "collector-health")["behind"].to_numpy()
+    except FileNotFoundError:
+        return ("the collector wrote nothing down",)
+    late = int((behind > _MOST_BEHIND).sum())
+    if late <= 2:
+        return ()
+    return (f"the collector was behind in {late} seconds; give the driver more cores or make fewer outputs",)
