@@ -10,6 +10,7 @@ from elsewhere import Elsewhere
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.rejudge import rejudge
 from streamgauge.model.measurement import VerdictKind
+from streamgauge.run.answer import hint_of
 from streamgauge.store import Run, Store
 from streamgauge.store.trials import check_files
 
@@ -59,3 +60,8 @@ def test_another_machine_says_and_draws_the_same(runs: Path, run: Run, tmp_path:
     assert (tmp_path / "there.html").read_bytes() == page
     assert b"the JVM" in page, "why Spark stops where it does comes from the folder too"
     assert list(there.home.iterdir()) == []
+
+
+def test_a_run_is_answered_by_the_load_that_its_search_began_with(run: Run) -> None:
+    assert hint_of(run, "spark") == 1_262_915.0
+    assert hint_of(run, "another") == 0.0

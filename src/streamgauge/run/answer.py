@@ -29,9 +29,20 @@ def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
     """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
     findings: list[Finding] = []
     for choice in experiment.engines:
-        findings += build(experiment, choice.label).findings(run.past(choice.label), ended)
+        search = build(experiment, choice.label, hint_of(run, choice.label))
+        findings += search.findings(run.past(choice.label), ended)
     verdicts = {kept.trial.number: kept.verdict for kept in run.trials() if kept.measurement.published_rate > 0}
     return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
+
+
+def hint_of(run: Run, engine: str) -> float:
+    """The load that an engine's search began with, where its warm-up hinted at one, as its first trial keeps it.
+
+    Without it a search that went by the hint would be answered as one that did not, and be called unfinished.
+    """
+    first = next((kept.facts for kept in run.trials() if kept.trial.engine == engine), {})
+    warmed = first.get("warmed", {})
+    return float(warmed.get("reach", 0.0)) if isinstance(warmed, Mapping) else 0.0
 
 
 def spent(run: Run) -> int:

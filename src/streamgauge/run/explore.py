@@ -18,7 +18,7 @@ from streamgauge.model.finding import Told
 from streamgauge.model.profile import LoadProfile, constant, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.run.answer import Explored, answer, spent
+from streamgauge.run.answer import Explored, answer, hint_of, spent
 from streamgauge.run.clock import Clock, Limits
 from streamgauge.run.execute import execute
 from streamgauge.run.watching import Listener, Silence
@@ -105,7 +105,8 @@ class _Exploration:
     def search(self, choice: EngineChoice) -> str:
         """Everything one engine is asked. Returns why the whole run has to end here, or nothing."""
         past = list(self.run.past(choice.label))
-        search = build(self.experiment, choice.label, 0.0 if past else self._hint(choice))
+        hint = hint_of(self.run, choice.label) if past else self._hint(choice)
+        search = build(self.experiment, choice.label, hint)
         expected = search.forecast().likely
         while True:
             if any(told.verdict.stops_run for told in past):

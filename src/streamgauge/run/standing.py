@@ -70,9 +70,10 @@ class Systems:
         reach = Reach(engine.trigger(trial.options) / SECOND, max(1, len(place(trial.options).sut)))
         folder = self._folder / f"{self._count:03}" / "reach"
         self._unjudged(system, reach_trial(trial, warming), reach, folder)
-        system.said["reach"] = round(reach.rate)
-        self._say(f"about {format_rate(reach.rate)}")
-        return reach.rate
+        found = round(reach.rate)
+        system.said["reach"] = found
+        self._say(f"about {format_rate(found)}")
+        return float(found)  # as it is kept: a run that goes on, or is asked again, must find the same
 
     def facts(self, trial: Trial) -> dict[str, Any]:
         """What is said of the system that served a trial."""
