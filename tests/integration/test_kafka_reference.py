@@ -18,7 +18,6 @@ from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
-from streamgauge.model.units import SECOND
 from streamgauge.run.ceilings import queue_ceiling, schedule_lag
 from streamgauge.run.kafka import Ground, Kafka, kafka_of
 from streamgauge.run.launch import Launcher
@@ -100,13 +99,6 @@ def test_outputs_that_are_lost_doubled_or_altered_are_counted_over_kafka(tmp_pat
     played = play(trial(50_000.0, {"lose": 3, "duplicate": 2, "alter": 1}), tmp_path)
     account = played.recording.outcome.account
     assert (account.lost, account.duplicate, account.wrong) == (3, 2, 1), played
-
-
-def test_what_exceeds_the_capacity_waits_in_the_topic(tmp_path: Path) -> None:
-    played = play(trial(60_000.0, {"capacity": "30k/s"}, duration=4 * SECOND, limit=4 * SECOND), tmp_path)
-    true = truth(tmp_path).capacity()
-    assert true == pytest.approx(30_000.0, rel=0.02)
-    assert played.measured.served_rate == pytest.approx(true, rel=0.1), "in four seconds, on any machine"
 
 
 def test_ceilings_over_kafka_are_measured_with_producer_and_consumer_at_once(tmp_path: Path) -> None:
