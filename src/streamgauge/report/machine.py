@@ -137,10 +137,11 @@ def transport(story: Story) -> str:
     if not said:
         return ""
     first = said[0]
-    brokers = f"{_count(first['brokers'], 'broker')} of its own" if "brokers" in first else f"at {first['cluster']}"
+    brokers = f", {_count(first['brokers'], 'broker')} of its own" if "brokers" in first else f" at {first['cluster']}"
     copies = _count(first["replication"], "copy").replace("copys", "copies")
-    way = f"Kafka {first.get('version', '')} {brokers}, {first['format']} records, {copies}, acks {first['acks']}"
-    return "; ".join(part for part in (" ".join(way.split()), _clocks(said)) if part)
+    name = f"Kafka {first.get('version', '')}".strip()
+    way = f"{name}{brokers}, {first['format']} records, {copies}, acks {first['acks']}"
+    return "; ".join(part for part in (way, _clocks(said)) if part)
 
 
 def _clocks(said: list[Mapping[str, Any]]) -> str:
