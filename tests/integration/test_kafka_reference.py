@@ -9,25 +9,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import real_trial
 from kafka_broker import administration, needs_kafka, shared
-from real_trial import MILLI, Kept, Played, objectives, trial
+from real_trial import MILLI, Played, trial
 
-from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.truth import truth
-from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
 from streamgauge.run.ceilings import queue_ceiling, schedule_lag
 from streamgauge.run.kafka import Ground, Kafka, kafka_of
 from streamgauge.run.launch import Launcher
-from streamgauge.run.perform import perform
 from streamgauge.run.place import Placement
-from streamgauge.run.watching import Silence
 from streamgauge.store.journal import read_parts
 from streamgauge.transport.kafka.formats import FormatName
 from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 pytestmark = needs_kafka
 
@@ -52,20 +48,8 @@ def play(asked: Trial, folder: Path, form: FormatName = "binary") -> Played:
     """Perform a trial over Kafka and judge it."""
     choice = over_kafka(form)
     asked = replace(asked, transport=choice)
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="sg") as short, standing(folder, choice) as kafka:
-        recording = perform(
-            asked,
-            reference,
-            windowed_aggregation,
-            Watch(asked, objectives()),
-            Kept(folder),
-            listener=Silence(),
-            runtime=Path(short),
-            kafka=kafka,
-        )
-    measured = measure(recording)
-    return Played(folder, recording, measured, decide(recording, measured, objectives()))
+    with standing(folder, choice) as kafka:
+        return real_trial.play(asked, folder, kafka=kafka)
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])

@@ -65,7 +65,7 @@ class Brokers:
     def fallen(self) -> tuple[str, ...]:
         """A sentence for each broker that has ended."""
         codes = [(process, process.exit_code()) for process in self.processes]
-        return tuple(f"{p.name} ended with {_ending(code)}" for p, code in codes if code is not None)
+        return tuple(f"{p.name} ended with {ending(code)}" for p, code in codes if code is not None)
 
     def stop(self) -> None:
         """End them, side by side."""
@@ -173,11 +173,12 @@ def _finish(launcher: Launcher, child: Child, logs: Path) -> None:
 
 
 def _ended_early(process: Process, code: int | None) -> str:
-    how = f"did not end within {_PATIENCE:.0f} s" if code is None else f"ended with {_ending(code)}"
+    how = f"did not end within {_PATIENCE:.0f} s" if code is None else f"ended with {ending(code)}"
     return "\n  ".join([f"{process.name} {how}; last lines of its log:", *process.tail(_TAIL)])
 
 
-def _ending(code: int) -> str:
+def ending(code: int) -> str:
+    """How a process ended, for a sentence."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 

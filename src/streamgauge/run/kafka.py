@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from streamgauge.model.transport import TransportChoice
-from streamgauge.run.brokers import Brokers, broker_runtime, start_brokers, until
+from streamgauge.run.brokers import Brokers, broker_runtime, ending, start_brokers, until
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, Process
 from streamgauge.run.offset import ClockOffset
@@ -179,7 +179,7 @@ class Kafka:
         addresses = self._brokers.cluster.bootstrap.split(",")
         gone = [(p.exit_code(), number) for number, p in enumerate(self._brokers.processes)]
         said = [
-            f"broker {number + 1} at {addresses[number]} is gone: it ended with {_ending(code)}"
+            f"broker {number + 1} at {addresses[number]} is gone: it ended with {ending(code)}"
             for code, number in gone
             if code is not None
         ]
@@ -218,10 +218,6 @@ class Kafka:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-
-
-def _ending(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def kafka_of(

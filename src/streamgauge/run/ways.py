@@ -15,14 +15,11 @@ from streamgauge.run.sources import Source
 from streamgauge.transport.backlog import DUE, Backlog
 from streamgauge.transport.books import Books, Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import Format, keys_of, numbered, open_format, with_sequence
+from streamgauge.transport.kafka.formats import Format, numbered, open_format, record_keys, with_sequence
 from streamgauge.transport.kafka.ledger import Ledger, Payload
 from streamgauge.transport.kafka.options import KafkaOptions
 from streamgauge.transport.kafka.producer import Now, Part, Producer, Receipt, open_producer
 from streamgauge.transport.queue_server import Control, Door, QueueServer
-
-KEY = "gem_pack_id"
-"""The column that is the key of a record, where a stream has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +125,7 @@ class Encoded:
         source = self.source
         rows = source.batch(partition, start, stop)
         values = self.format.encode(numbered(rows, start * source.partitions + partition, source.partitions))
-        keys = keys_of(rows.column(KEY).to_numpy()) if KEY in rows.schema.names else None
-        return Payload(Part(keys, values, rows.column(DUE).view(pa.int64()).to_numpy()))
+        return Payload(Part(record_keys(rows), values, rows.column(DUE).view(pa.int64()).to_numpy()))
 
 
 class KafkaWay:

@@ -45,17 +45,17 @@ class Backlog(Books[pa.RecordBatch]):
 
         False, and nothing is put, once a bound would be passed: the queue is ``full`` and stays so.
         """
-        if not self.fits(parts, until_us):
+        if not self._take(parts, until_us):
             return False
-        for lane, batch in parts:
-            if batch.num_rows:
-                shelf = self._enter(lane, batch, until_us)
-                shelf.batches.append(batch)
-                shelf.published = shelf.handed
         self.published = self.handed
         self.until_us = until_us
         self.longest = max(self.longest, self.lag)
         return True
+
+    def _enter(self, shelf: Shelf[pa.RecordBatch], rows: pa.RecordBatch, size: int, until_us: int) -> None:
+        super()._enter(shelf, rows, size, until_us)
+        shelf.batches.append(rows)
+        shelf.published = shelf.handed
 
     def size(self, rows: pa.RecordBatch) -> int:
         """Bytes of a batch. Asking Arrow takes as long as the rest of a tick, so a row's width is asked once."""

@@ -4,6 +4,7 @@ A lane is one partition of one stream. Event k of a lane has offset k. A tick go
 ``until`` which due time everything is there, so that a cut at one due time is the same moment in every lane.
 """
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -72,7 +73,7 @@ class Shelf(Generic[R]):
             del column[:ticks]
 
 
-class Books(Generic[R]):
+class Books(ABC, Generic[R]):
     """Counts, bounds and acknowledgements. Not safe for threads by itself: its server holds a lock."""
 
     def __init__(self, lanes: Iterable[Lane], bound_events: int = 0, bound_bytes: int = 0) -> None:
@@ -109,15 +110,22 @@ class Books(Generic[R]):
             raise BacklogError(f"this queue has no partition {lane.partition} of {lane.stream}")
         return shelf
 
-    def fits(self, parts: "Parts[R]", until_us: int) -> bool:
-        """Whether a tick stays within the bounds. False: the queue is ``full`` and stays so."""
+    def _take(self, parts: "Parts[R]", until_us: int) -> bool:
+        """Write a tick down. False, and nothing is, once a bound would be passed: it is ``full`` and stays so."""
+        sizes = [self.size(rows) for _, rows in parts]
+        if not self._fits(sum(rows.num_rows for _, rows in parts), sum(sizes), until_us):
+            return False
+        for (lane, rows), size in zip(parts, sizes, strict=True):
+            if rows.num_rows:
+                self._enter(self._shelf(lane), rows, size, until_us)
+        return True
+
+    def _fits(self, events: int, size: int, until_us: int) -> bool:
         last = self.last_us
         if last is not None and until_us < last:
             raise BacklogError(f"a tick until {until_us} cannot follow one until {last}")
-        events = sum(rows.num_rows for _, rows in parts)
         over_events = 0 < self.bound_events < self.pending + events
-        over_bytes = 0 < self.bound_bytes < self.held_bytes + sum(self.size(rows) for _, rows in parts)
-        self.full = self.full or over_events or over_bytes
+        self.full = self.full or over_events or 0 < self.bound_bytes < self.held_bytes + size
         return not self.full
 
     @property
@@ -125,20 +133,18 @@ class Books(Generic[R]):
         """Until which due time ticks were handed over."""
         return self.until_us
 
+    @abstractmethod
     def size(self, rows: R) -> int:
         """Bytes of events."""
-        raise NotImplementedError
 
-    def _enter(self, lane: Lane, rows: R, until_us: int) -> Shelf[R]:
+    def _enter(self, shelf: Shelf[R], rows: R, size: int, until_us: int) -> None:
         """Write a tick of one lane down."""
-        shelf, size = self._shelf(lane), self.size(rows)
         shelf.starts.append(shelf.handed)
         shelf.untils.append(until_us)
         shelf.sizes.append(size)
         shelf.handed += rows.num_rows
         self.handed += rows.num_rows
         self.held_bytes += size
-        return shelf
 
     def offsets(self) -> dict[Lane, tuple[int, int, int]]:
         """Of each lane: acknowledged, served, published."""
@@ -178,9 +184,9 @@ class Books(Generic[R]):
             return self._latest(shelf)
         return max(shelf.acknowledged, shelf.starts[tick] + self._within(shelf, tick, due_us))
 
+    @abstractmethod
     def _within(self, shelf: Shelf[R], tick: int, due_us: int) -> int:
         """How many events of a tick are due before a moment inside it."""
-        raise NotImplementedError
 
     def acknowledge(self, offsets: Mapping[Lane, int], now_ns: int) -> Ack:
         """The SUT is done with everything below these offsets: memory is freed. One entry in the log."""

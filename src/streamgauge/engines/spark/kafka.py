@@ -12,11 +12,10 @@ from pyspark.sql.types import DataType, IntegerType, LongType, TimestampType
 from streamgauge.engines.spark.options import Ends
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.expressions import ROW, reading, writing
-from streamgauge.transport.kafka.formats import SEQUENCE, FormatName, with_sequence
+from streamgauge.transport.kafka.formats import KEY, SEQUENCE, FormatName, with_sequence
 from streamgauge.transport.schemas import STAMP, schema_of
 
 Columns = tuple[tuple[str, str], ...]
-_KEY = "gem_pack_id"
 _KINDS: dict[type[DataType], str] = {IntegerType: "int32", LongType: "int64", TimestampType: STAMP}
 
 
@@ -72,5 +71,5 @@ def kafka_writer(outputs: DataFrame, to: KafkaEnds) -> "DataStreamWriter":
 def _record(form: FormatName, columns: Columns) -> list[str]:
     """Key and value of an output. Rows of one gem pack have one key, so that updates of it stay in their order."""
     value = f"CAST({writing(form, schema_of(columns))} AS BINARY) AS value"
-    keyed = dict(columns).get(_KEY) == "int32"
-    return [f"unhex(lpad(hex({_KEY}), 8, '0')) AS key", value] if keyed else [value]
+    keyed = dict(columns).get(KEY) == "int32"
+    return [f"unhex(lpad(hex({KEY}), 8, '0')) AS key", value] if keyed else [value]

@@ -28,6 +28,8 @@ from streamgauge.transport.kafka.varints import Ints, Matrix, VarintError, read_
 FormatName = Literal["json", "binary", "avro"]
 SEQUENCE = "sequence"
 """The column of an event's number in its stream."""
+KEY = "gem_pack_id"
+"""The column that is the key of a record, where rows have it."""
 STAMP = pa.timestamp("us", "UTC")
 
 _SHOWN = 60
@@ -75,6 +77,11 @@ def numbered(rows: pa.RecordBatch, first: int, stride: int = 1) -> pa.RecordBatc
     """Events with their numbers in the stream: ``first`` and every ``stride``-th after it, as partitions have them."""
     numbers = pa.array(np.arange(first, first + stride * rows.num_rows, stride, dtype=np.int64))
     return pa.RecordBatch.from_arrays([*rows.columns, numbers], schema=with_sequence(rows.schema))
+
+
+def record_keys(rows: pa.RecordBatch) -> Matrix | None:
+    """The keys of the records of rows; None where they have none."""
+    return keys_of(rows.column(KEY).to_numpy()) if KEY in rows.schema.names else None
 
 
 def keys_of(numbers: Ints) -> Matrix:

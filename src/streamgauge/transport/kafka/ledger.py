@@ -59,11 +59,8 @@ class Ledger(Books[Payload]):
 
     def enter(self, parts: Sequence[tuple[Lane, Payload]], until_us: int) -> bool:
         """A tick goes to the producer now. False, and it must not go, once a bound would be passed."""
-        if not self.fits(parts, until_us):
+        if not self._take(parts, until_us):
             return False
-        for lane, rows in parts:
-            if rows.num_rows:
-                self._enter(lane, rows, until_us)
         self._ticks.append(until_us)
         self._unconfirmed.append((until_us, {lane: shelf.handed for lane, shelf in self._shelves.items()}))
         self._advance()

@@ -8,12 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import keys_of, open_format
+from streamgauge.transport.kafka.formats import open_format, record_keys
 from streamgauge.transport.kafka.producer import Now, Part, open_producer
 from streamgauge.transport.kafka.records import encode
-
-KEY = "gem_pack_id"
-"""The column that is the key of a record, where there is one."""
 
 
 class TopicWriter:
@@ -51,7 +48,7 @@ class TopicWriter:
         return rows
 
     def _part(self, rows: pa.RecordBatch) -> Part:
-        keys = keys_of(rows.column(KEY).to_numpy()) if KEY in rows.schema.names else None
+        keys = record_keys(rows)
         # the broker stamps: what stands here is overwritten
         return Part(keys, self._format.encode(rows), np.zeros(rows.num_rows, np.int64))
 
