@@ -4,14 +4,17 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from streamgauge.engines.spark.options import Ends
-from streamgauge.engines.spark.positions import Positions, positions_of
-from streamgauge.transport.backlog import Ack, Backlog, BacklogError, Lane
+from streamgauge.engines.spark.positions import Positions, next_begins, positions_of
+from streamgauge.model.units import SECOND
+from streamgauge.transport.backlog import Backlog
+from streamgauge.transport.books import Ack, BacklogError, Lane
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.queue_server import QueueServer
@@ -23,18 +26,28 @@ ENDS = KafkaEnds(Cluster("localhost:1"), {"purchases": TOPIC}, "streamgauge.r1.0
 DUE = pa.timestamp("us", "UTC")
 
 
-def progress(*ends: int) -> str:
+def progress(*ends: int, began: str = "") -> str:
     """What Spark tells of a micro-batch that ended at these offsets."""
     source = {
         "description": f"KafkaV2[Subscribe[{TOPIC}]]",
         "endOffset": {TOPIC: {str(p): e for p, e in enumerate(ends)}},
     }
-    return json.dumps({"batchId": 3, "sources": [source]})
+    return json.dumps({"batchId": 3, "timestamp": began, "sources": [source]})
 
 
 def test_the_end_offsets_of_a_micro_batch_are_the_positions_of_its_lanes() -> None:
     told = json.loads(progress(120, 119))
     assert positions_of(told, {TOPIC: "purchases"}) == {LANES[0]: 120, LANES[1]: 119}
+
+
+@pytest.mark.parametrize(
+    ("began", "begins"),
+    [("10:00:02.000Z", 4.0), ("10:00:02.007Z", 4.0), ("10:00:03.999Z", 4.0), ("10:00:04.000Z", 6.0)],
+)
+def test_micro_batches_begin_at_whole_multiples_of_their_length(began: str, begins: float) -> None:
+    hour = datetime(2026, 11, 16, 10, tzinfo=UTC).timestamp()
+    assert next_begins({"timestamp": f"2026-11-16T{began}"}, 2 * SECOND) == hour + begins
+    assert next_begins({}, 0) == 0.0, "the next one begins at once"
 
 
 @pytest.mark.parametrize("source", [{}, {"endOffset": None}, {"endOffset": {"another": {"0": 5}}}])
@@ -58,19 +71,24 @@ class Telling(Backlog):
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[tuple[QueueServer, Positions]]:
+def ends(tmp_path: Path) -> Ends:
+    """Where a driver's door is."""
+    queues = (f"grpc+unix://{tmp_path}/q.sock",)
+    return Ends(queues=queues, outputs="", token=TOKEN, stream="purchases", columns=(), query="q")
+
+
+@pytest.fixture
+def door(ends: Ends) -> Iterator[tuple[QueueServer, Positions]]:
     """A driver's door with two lanes, and somebody who tells it positions."""
-    endpoint = f"grpc+unix://{tmp_path}/q.sock"
     schema = pa.schema([("due", DUE)])
     server = QueueServer(
-        endpoint,
+        ends.queues[0],
         Telling(LANES),
         schemas={"purchases": schema},
         tokens={"sut": TOKEN},
         lock=threading.Lock(),
         now_ns=time.monotonic_ns,
     )
-    ends = Ends(queues=(endpoint,), outputs="", token=TOKEN, stream="purchases", columns=(), query="q")
     positions = Positions(ends, ENDS)
     yield server, positions
     positions.close()
@@ -116,3 +134,16 @@ def test_what_was_told_last_is_sent_before_it_hangs_up(door: tuple[QueueServer, 
     positions.progressed(progress(100, 100))
     positions.close()
     assert server.status()["acknowledged"] == 200
+
+
+def test_a_micro_batch_that_was_done_early_is_acknowledged_when_the_next_one_begins(
+    door: tuple[QueueServer, Positions], ends: Ends
+) -> None:
+    server, _ = door
+    publish(server, 100)
+    positions = Positions(ends, ENDS, SECOND)
+    began = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    positions.progressed(progress(100, 100, began=began.isoformat()))
+    until(lambda: server.status()["acknowledged"] == 200)
+    assert datetime.now(UTC) >= began + timedelta(seconds=1)
+    positions.close()

@@ -1,13 +1,16 @@
 """How far the query is, told to the drivers' doors after every micro-batch: on Kafka nobody else could know.
 
 Spark's connector commits no offsets. A listener on the JVM's bus hands over the JSON of each progress, one call of a
-few hundred microseconds, and a thread sends what it says.
+few hundred microseconds, and a thread sends what it says when the next micro-batch begins. That is when Spark itself
+tells a source of a queue: so both ways have one boundary, and a lag does not depend on how long a micro-batch took
+that was done in time.
 """
 
 import json
 import threading
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from py4j.java_gateway import java_import
@@ -17,7 +20,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from streamgauge.engines.spark.options import Ends
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.queue_reader import QueueReader
 
@@ -36,25 +39,42 @@ def positions_of(progress: dict[str, Any], streams: dict[str, str]) -> Offsets:
     return found
 
 
-class Positions:
-    """Sends the latest position, in a thread of its own; what is overtaken by a newer one is not sent."""
+def next_begins(progress: dict[str, Any], trigger_ns: int) -> float:
+    """When the micro-batch after this one begins, if this one is done by then: seconds since 1970.
 
-    def __init__(self, ends: Ends, to: KafkaEnds) -> None:
+    Spark's triggers are whole multiples of their length on that clock.
+    """
+    if not trigger_ns:
+        return 0.0
+    began_ms, length_ms = datetime.fromisoformat(progress["timestamp"]).timestamp() * 1000, trigger_ns / 1e6
+    return (round(began_ms) // length_ms + 1) * length_ms / 1000
+
+
+class Positions:
+    """Sends the latest position, in a thread of its own; what is overtaken by a newer one is not sent.
+
+    Micro-batches begin every ``trigger_ns``; 0: as soon as one is done.
+    """
+
+    def __init__(self, ends: Ends, to: KafkaEnds, trigger_ns: int = 0) -> None:
+        self._trigger_ns = trigger_ns
         self._streams = {topic: stream for stream, topic in to.inputs.items()}
         self._door = QueueReader(ends.queues, ends.token)
         self._commit = _committer(to) if to.group else None
         self._changed = threading.Condition()
         self._newest: Offsets = {}
+        self._due = 0.0
         self._over = False
         self._thread = threading.Thread(target=self._send_all, name="positions", daemon=True)
         self._thread.start()
 
     def progressed(self, told: str) -> None:
         """A micro-batch is done; ``told`` is Spark's JSON of it."""
-        offsets = positions_of(json.loads(told), self._streams)
+        progress = json.loads(told)
+        offsets, due = positions_of(progress, self._streams), next_begins(progress, self._trigger_ns)
         if offsets:
             with self._changed:
-                self._newest = offsets
+                self._newest, self._due = offsets, due
                 self._changed.notify()
 
     def close(self) -> None:
@@ -74,8 +94,8 @@ class Positions:
     def _next(self) -> Offsets:
         """The next position to send; none at the end."""
         with self._changed:
-            while not self._newest and not self._over:
-                self._changed.wait()
+            while not self._over and (not self._newest or time.time() < self._due):
+                self._changed.wait(max(0.0, self._due - time.time()) if self._newest else None)
             offsets, self._newest = self._newest, {}
             return offsets
 
