@@ -3,12 +3,14 @@
 import os
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from kafka_broker import needs_kafka
@@ -19,9 +21,10 @@ from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.kafka import Ground, Kafka
+from streamgauge.run.kafka import OUTPUTS, Ground, Kafka
 from streamgauge.store.journal import read_rows
 from streamgauge.transport.kafka.options import KafkaOptions
+from streamgauge.transport.kafka.producer import Part, open_producer
 from streamgauge.transport.kafka.topics import Topic, topic_name
 
 pytestmark = needs_kafka
@@ -104,6 +107,20 @@ def test_a_queue_bound_counts_what_waits_in_the_topic(tmp_path: Path, one: Kafka
     played = play(slow, tmp_path / "trial", kafka=ground)
     assert played.recording.outcome.ending == "queue-full"
     assert played.recording.outcome.disturbances == ()
+
+
+def test_outputs_that_are_not_of_their_format_are_the_systems_own_fault(tmp_path: Path, one: Kafka) -> None:
+    asked, ground = on(one, 7)
+
+    def spoil() -> None:
+        producer = open_producer(ground.administration().cluster, topic_name(RUN, 7, OUTPUTS), time.monotonic_ns)
+        producer.publish({0: Part(None, np.zeros((1, 3), np.uint8), np.zeros(1, np.int64))})
+        producer.flush(20)
+        producer.close()
+
+    played = play(asked, tmp_path / "trial", {1: spoil}, kafka=ground)
+    played.is_(VerdictKind.FAILED, "its outputs cannot be read as binary: a value is", "it should have")
+    assert played.recording.outcome.ending == "crashed"
 
 
 def test_a_broker_that_is_killed_makes_the_trial_invalid_and_the_next_one_gets_a_new_broker(tmp_path: Path) -> None:

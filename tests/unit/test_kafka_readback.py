@@ -49,6 +49,19 @@ def test_first_and_last_row_of_every_window_and_key_have_a_latency_of_their_own(
     }
 
 
+def test_of_windows_that_are_put_out_many_times_only_the_ends_stay_in_memory() -> None:
+    few, all_of_them = Updates(IDENTITY, most=50), Updates(IDENTITY)
+    for emitted in range(1_000, 9_000, 10):
+        rows = outputs((0, 1, emitted, emitted - emitted % 700), (4, emitted % 3, emitted + 5, emitted))
+        for updates in (few, all_of_them):
+            updates.see(rows)
+    assert few.held <= 50 < all_of_them.held
+    told = [
+        [(s, k, b.tolist(), c.tolist()) for t in u.counted(0) for s, k, b, c in t.latencies] for u in (few, all_of_them)
+    ]
+    assert told[0] == told[1] != []
+
+
 def test_the_offset_of_the_clocks_lies_where_all_probes_agree() -> None:
     offset = ClockOffset()
     assert offset.said() is None

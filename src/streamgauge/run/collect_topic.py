@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamgauge.run.collect import Collector
 from streamgauge.run.drive import say
@@ -152,26 +153,44 @@ class Firings:
 
 
 class Updates:
-    """The first and the last row of every window and key, where it may be put out many times."""
+    """The first and the last row of every window and key, where it may be put out many times.
 
-    def __init__(self, identity: tuple[str, ...]) -> None:
-        self._identity = identity
+    ``most`` rows wait before all between first and last ones are let go: a topic may hold far more than memory does.
+    """
+
+    def __init__(self, identity: tuple[str, ...], most: int = 500_000) -> None:
+        self._identity, self._most = identity, most
         self._kept: list[pa.Table] = []
 
     def see(self, table: pa.Table) -> None:
         """Take some outputs, in the order of the log."""
-        if {*self._identity, STAMPS["event-time"]} <= {*table.schema.names}:
-            self._kept.append(table.select([*self._identity, STAMPS["event-time"], "emitted_us"]))
+        if not {*self._identity, STAMPS["event-time"]} <= {*table.schema.names}:
+            return
+        self._kept.append(table.select([*self._identity, STAMPS["event-time"], "emitted_us"]))
+        if self.held > self._most:
+            rows, ends = self._ends()
+            self._kept = [rows.take(pc.unique(pa.concat_arrays(ends)).sort())]
+            self._most = max(self._most, 2 * self.held)  # where windows are many it is not done for each part
+
+    @property
+    def held(self) -> int:
+        """Rows in memory."""
+        return sum(map(len, self._kept))
+
+    def _ends(self) -> tuple[pa.Table, list[pa.Array]]:
+        """The rows, and which of them are the first and the last of their window and key."""
+        rows = pa.concat_tables(self._kept).combine_chunks()
+        numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
+        found = numbered.group_by([*self._identity]).aggregate([("row", "min"), ("row", "max")])
+        return rows, [found.column(f"row_{end}").combine_chunks() for end in ("min", "max")]
 
     def counted(self, origin_us: int) -> Iterator[Tally]:
         """The latencies of first rows and of last rows."""
         if not self._kept:
             return
-        rows = pa.concat_tables(self._kept).combine_chunks()
-        rows = rows.append_column("row", pa.array(np.arange(len(rows))))
-        for kind, end in ((FIRST_ROW, "min"), (LAST_ROW, "max")):
-            chosen = rows.group_by([*self._identity]).aggregate([("row", end)]).column(f"row_{end}")
-            yield _latencies(rows.take(chosen.combine_chunks()), kind, origin_us)
+        rows, ends = self._ends()
+        for kind, chosen in zip((FIRST_ROW, LAST_ROW), ends, strict=True):
+            yield _latencies(rows.take(chosen), kind, origin_us)
 
 
 def _latencies(rows: pa.Table, kind: int, origin_us: int) -> Tally:
