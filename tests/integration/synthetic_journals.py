@@ -19,7 +19,7 @@ from streamgauge.run.place import Placement
 from streamgauge.run.tell import Tally, gather, tally
 from streamgauge.store.journal import Journal
 from streamgauge.transport.attempts import Arrival
-from streamgauge.transport.backlog import Ack
+from streamgauge.transport.books import Ack
 
 Random = np.random.Generator
 WALL_US = 1_800_000_000_000_123

@@ -15,9 +15,9 @@ from streamgauge.transport.kafka.administer import Administration, ClusterError
 from streamgauge.transport.kafka.inflate import InflateError
 from streamgauge.transport.kafka.producer import Kind, Part, Producer, TooFarBehind, open_producer
 from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
-from streamgauge.transport.kafka.records import RecordError
 from streamgauge.transport.kafka.resolve import SecretError
 from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.transport.kafka.unpack import RecordError
 
 pytestmark = needs_kafka
 KINDS: tuple[Kind, ...] = ("vectorised", "confluent")

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.transport.kafka.inflate import InflateError
-from streamgauge.transport.kafka.records import HEADER, RecordError, Room, batch_size, decode, encode, rows_within
+from streamgauge.transport.kafka.records import HEADER, Room, batch_size, encode, rows_within
+from streamgauge.transport.kafka.unpack import RecordError, decode
 from streamgauge.transport.kafka.varints import VarintError, read_varints, varint, widened
 
 NOW = 1_800_000_000_000

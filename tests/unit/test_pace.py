@@ -12,7 +12,7 @@ from streamgauge.model.units import SECOND
 from streamgauge.run.pace import Pace, held
 from streamgauge.run.prepare import Preparation, Stock
 from streamgauge.run.sources import open_source
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.workloads.purchases import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 

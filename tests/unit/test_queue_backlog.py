@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgauge.transport.backlog import Ack, Backlog, BacklogError, Lane
+from streamgauge.transport.backlog import Backlog
+from streamgauge.transport.books import Ack, BacklogError, Lane
 
 A, B = Lane("purchases", 0), Lane("purchases", 1)
 SECOND = 10**9

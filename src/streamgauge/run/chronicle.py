@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from streamgauge.model.units import SECOND
 from streamgauge.store.journal import Journal
-from streamgauge.transport.backlog import Ack
+from streamgauge.transport.books import Ack
 
 Ints = npt.NDArray[np.int64]
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from streamgauge.run.drive import read_errand, say
 from streamgauge.run.orders import OppositeOrder
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import QueueReader

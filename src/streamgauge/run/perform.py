@@ -18,8 +18,9 @@ from pyarrow import flight
 from streamgauge.engines.base import Deployment, RealEngine, Standing
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
-from streamgauge.model.units import SECOND, format_count, format_duration
+from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import BROKER, DRIVER, SUT, assemble, row_latencies
+from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, LaunchError
@@ -82,8 +83,8 @@ def perform(
             served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
             with served as system:
                 check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
-                silence = tail + 2 * engine.trigger(trial.options) + _SILENCE
-                return _conduct(_Show(stage, system, check, tail, silence, begun), watch, partial, listener=listener)
+                show = _Show(stage, system, check, tail, engine.trigger(trial.options), begun)
+                return _conduct(show, watch, partial, listener=listener)
     except (LaunchError, LineError, KafkaFailure) as error:
         fallen = kafka.fallen() if kafka else ""
         driver = bool(fallen) or isinstance(error, KafkaFailure)
@@ -93,14 +94,14 @@ def perform(
 
 @dataclass(frozen=True, slots=True)
 class _Show:
-    """A trial on its stage: what it is checked against, how long its tail is, for how long no output may come then,
-    and when it began to be set up."""
+    """A trial on its stage: what it is checked against, how long its tail is, how far its micro-batches are apart, and
+    when it began to be set up."""
 
     stage: Stage
     system: Deployment
     check: OutputCheck
     tail: int
-    silence: int
+    trigger: int
     begun: int
 
 
@@ -189,14 +190,14 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
     try:
         if ended[0] != "driver-failed" and show.tail:
             check = _wind_up(show, whole=ended[0] in _WHOLE)
-            gone = _gone(stage, system)
+            gone = who_is_gone(stage, system)
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         system.end()  # before its queue goes away under it
         finish(stage)
         if stage.unreadable and ended[0] in _WHOLE:
             ended = "crashed", stage.unreadable
     except (flight.FlightError, KafkaFailure) as error:
-        ended = _unanswered(stage, system, error)
+        ended = why_unanswered(stage, system, error)
     closed, account = Clock().monotonic_ns(), Account()
     if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
         account = check.account(stage.folder)
@@ -208,10 +209,10 @@ def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     stage = show.stage
     # what only tells where to look further has no tail: it is checked as far as it came
     tail = show.tail if whole and not stage.trial.may_end_early else 0
-    acknowledged, published = settle(stage, show.system, tail)
+    acknowledged, published = settle(stage, show.system, tail, show.trigger)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if whole or stage.status()["full"]:
-        arrive(stage, show.system, check.closed_rows(), show.silence)
+        arrive(stage, show.system, check.closed_rows(), show.tail + 2 * show.trigger + _SILENCE)
     return check
 
 
@@ -220,10 +221,10 @@ def _load(
 ) -> tuple[Ending, str, int]:
     """The load, until it is decided or broken off; how it ended and how many seconds count."""
     seen = 0
-    progress = _Progress(stage.trial.stall)
+    progress = Progress(stage.trial.stall)
     while True:
         time.sleep(_GLANCE)
-        broken = _broken(stage, system, progress)
+        broken = why_broken(stage, system, progress)
         if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
             continue  # no further second can be closed yet: the journals are not read for nothing
         ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
@@ -245,67 +246,3 @@ def _closed_seconds(stage: Stage) -> int:
         return min(len(read_rows(stage.folder / f"driver-{n}-seconds")) for n in range(len(stage.drivers)))
     except FileNotFoundError:
         return 0
-
-
-@dataclass(slots=True)
-class _Progress:
-    """When the system under test last acknowledged something."""
-
-    patience: int
-    acknowledged: int = -1
-    since: int = 0
-
-    def stalled(self, acknowledged: int, lag: int, now: int) -> bool:
-        if acknowledged != self.acknowledged or not lag:
-            self.acknowledged, self.since = acknowledged, now
-        return now - self.since > self.patience
-
-
-def _broken(stage: Stage, system: Deployment, progress: _Progress) -> tuple[Ending, str] | None:
-    """Why the trial cannot go on, if it cannot."""
-    gone = _gone(stage, system)
-    if gone:
-        return gone
-    try:
-        status, now = stage.status(), Clock().monotonic_ns()
-    except flight.FlightError as error:
-        return _unanswered(stage, system, error)
-    if status["full"]:
-        return "queue-full", f"{format_count(status['lag'])} events"
-    if status["drops"]:
-        return "dropped", "a stream was cancelled before its end and not read again"
-    if progress.stalled(status["acknowledged"], status["lag"], now):
-        return "stalled", f"no acknowledgement for {format_duration(progress.patience)} while events waited"
-    return None
-
-
-def _gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
-    """Who ended by itself. A system under test whose driver is gone dies too, so the driver is looked at later.
-
-    A broker that is gone takes all others with it, so it is named first.
-    """
-    lives = system.alive()
-    if not lives:
-        time.sleep(_GLANCE)
-    if fallen := stage.fallen():
-        return "driver-failed", fallen
-    for process in (*stage.drivers, stage.collector):
-        if process is not None and not process.alive():
-            last = " / ".join(process.tail(3))
-            return "driver-failed", f"{process.name} ended by itself with {process.exit_code()}: {last}"
-    if lives:
-        return None
-    failure = system.failure()
-    if failure is not None:
-        return "crashed", failure.sentence
-    codes = ", ".join(str(p.exit_code()) for p in system.processes())
-    return "crashed", f"its process ended with {codes}"
-
-
-def _unanswered(stage: Stage, system: Deployment, error: flight.FlightError | KafkaFailure) -> tuple[Ending, str]:
-    """A line to the driver's side is dead: whose, if its process is gone."""
-    time.sleep(_GLANCE)  # a guard needs a moment to tell of an end
-    gone = _gone(stage, system)
-    if gone and gone[0] == "driver-failed":
-        return gone
-    return "driver-failed", f"a driver or the collector no longer answers: {error}"

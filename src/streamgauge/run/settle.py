@@ -12,18 +12,20 @@ from streamgauge.transport.kafka.protocol import KafkaFailure
 
 _GLANCE = 0.05
 _DRAIN = 20 * SECOND
-_LONG_LAG = 5
-"""Seconds of load in the queue from which on a trial is not drained: it would take too long."""
+_LONG_LAG, _LONG_BATCHES = 5 * SECOND, 2.5
+"""Load in the queue from which on a trial is not drained, for it would take too long: so long, and so many of its
+micro-batches. Two of them wait just before one ends in time."""
 _MOST_BEHIND = 8
 
 
-def settle(stage: Stage, system: Deployment, tail: int) -> tuple[int, int]:
+def settle(stage: Stage, system: Deployment, tail: int, trigger: int) -> tuple[int, int]:
     """Send the tail and let the system finish it, unless it is far behind; without a tail end the load at once.
 
     Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
     micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
     """
-    drained = tail > 0 and stage.status()["lag"] <= _LONG_LAG * stage.trial.load
+    most = max(_LONG_LAG, _LONG_BATCHES * trigger) / SECOND * stage.trial.load
+    drained = tail > 0 and stage.status()["lag"] <= most
     at = Clock().monotonic_ns() - stage.start_ns + tail
     for line in stage.lines:
         if drained:

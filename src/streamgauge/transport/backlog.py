@@ -9,8 +9,6 @@ import pyarrow as pa
 
 from streamgauge.transport.books import Ack, BacklogError, Books, Drop, Lane, Shelf
 
-__all__ = ["DUE", "Ack", "Backlog", "BacklogError", "Drop", "Lane"]
-
 DUE = "due"
 """The column that every stream has: timestamp[us, UTC], never falling within a lane."""
 

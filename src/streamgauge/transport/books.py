@@ -23,7 +23,7 @@ class BacklogError(ValueError):
 
 
 class Ack(NamedTuple):
-    """The counts at one acknowledgement (the end of a micro-batch). ``lag`` is published − acknowledged after it."""
+    """The counts at one acknowledgement (between two micro-batches). ``lag`` is published − acknowledged after it."""
 
     time_ns: int
     published: int

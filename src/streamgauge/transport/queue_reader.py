@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.token import options
 
 

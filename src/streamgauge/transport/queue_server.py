@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import flight
 
-from streamgauge.transport.backlog import Backlog, BacklogError, Lane
-from streamgauge.transport.books import Books
+from streamgauge.transport.backlog import Backlog
+from streamgauge.transport.books import BacklogError, Books, Lane
 from streamgauge.transport.token import KEY, Doorkeeper, caller
 
 SUT = "sut"

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from streamgauge.engines.reference.options import WorkOrder
 from streamgauge.engines.reference.release import SCHEMA, Writer
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.output_writer import OutputWriter
 from streamgauge.transport.queue_reader import Cut, QueueReader

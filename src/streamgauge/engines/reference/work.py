@@ -22,7 +22,7 @@ from streamgauge.engines.reference.schedule import Schedule
 from streamgauge.engines.reference.truth import BATCH, BATCHES
 from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.queue_reader import Cut
 from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas

@@ -17,7 +17,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 
 from streamgauge.engines.spark.options import Ends
 from streamgauge.engines.spark.worker import unburden
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.queue_reader import Cut, QueueReader
 
 Offset = dict[str, Any]

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.protocol import Refused, Unreachable
 from streamgauge.transport.kafka.reader import of_partition
-from streamgauge.transport.kafka.records import LOG
+from streamgauge.transport.kafka.unpack import LOG
 
 _SECONDS = 20.0
 _AT_ONCE = 50_000

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.transport.backlog import Lane
+from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.formats import Format, open_format, with_sequence
 from streamgauge.transport.kafka.producer import MILLI
 from streamgauge.transport.kafka.ranges import Ranges, open_ranges
-from streamgauge.transport.kafka.records import decode, encode
+from streamgauge.transport.kafka.records import encode
+from streamgauge.transport.kafka.unpack import decode
 from streamgauge.transport.queue_reader import QueueReader
 
 if TYPE_CHECKING:

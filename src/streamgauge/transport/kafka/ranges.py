@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.protocol import KafkaFailure
-from streamgauge.transport.kafka.records import decode
+from streamgauge.transport.kafka.unpack import decode
 from streamgauge.transport.kafka.wire import SECONDS, Wire
 
 _SIZE = 2 << 20

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.protocol import EARLIEST, KafkaFailure
-from streamgauge.transport.kafka.records import LOG, decode
+from streamgauge.transport.kafka.unpack import LOG, decode
 from streamgauge.transport.kafka.wire import Wire
 
 RECORDS = pa.schema([("partition", pa.int32()), *LOG])

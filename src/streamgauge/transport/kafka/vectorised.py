@@ -8,15 +8,13 @@ gather, and the next batch is larger.
 import select
 import struct
 from collections import deque
-from dataclasses import dataclass, field
 from typing import NamedTuple
-
-import numpy as np
 
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.kafka import protocol
 from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.producer import MILLI, Now, Part, Receipt, Sending, Tick, TooFarBehind
+from streamgauge.transport.kafka.gathering import Gathering, shape
+from streamgauge.transport.kafka.producer import MILLI, Now, Receipt, Sending, Tick, TooFarBehind
 from streamgauge.transport.kafka.protocol import Answer, Batch, KafkaFailure, Unreachable
 from streamgauge.transport.kafka.records import Room, encode, rows_within
 from streamgauge.transport.kafka.wire import Connection, Wire
@@ -26,54 +24,6 @@ _PIECES = 64  # buffers handed to the system at once: it takes 1024 at most
 _CHUNK = 1 << 16
 _LOOK_EVERY = 0.1
 _NEVER = 3600 * SECOND
-
-
-@dataclass(slots=True)
-class _Shelf:
-    """Events of one partition that were published and not sent."""
-
-    parts: deque[Part] = field(default_factory=deque)
-    rows: int = 0
-    size: int = 0
-    since_ns: int = 0
-    """When the oldest of them came."""
-
-    def add(self, part: Part, now: int) -> None:
-        if not self.rows:
-            self.since_ns = now
-        self.parts.append(part)
-        self.rows += len(part.values)
-        self.size += part.values.size
-
-    def take(self, rows: int) -> Part:
-        """The oldest events, as many as these at most, all of one width."""
-        taken, left = list[Part](), rows
-        while left and self.parts and _shape(self.parts[0]) == _shape((taken or self.parts)[0]):
-            part = self.parts.popleft()
-            if len(part.values) > left:
-                self.parts.appendleft(_cut(part, left, None))
-                part = _cut(part, 0, left)
-            taken.append(part)
-            left -= len(part.values)
-        whole = taken[0] if len(taken) == 1 else _joined(taken)
-        self.rows -= len(whole.values)
-        self.size -= whole.values.size
-        return whole
-
-
-def _shape(part: Part) -> tuple[int | None, int]:
-    return (None if part.keys is None else part.keys.shape[1]), part.values.shape[1]
-
-
-def _cut(part: Part, start: int, stop: int | None) -> Part:
-    keys = None if part.keys is None else part.keys[start:stop]
-    return Part(keys, part.values[start:stop], part.due_us[start:stop])
-
-
-def _joined(parts: list[Part]) -> Part:
-    keys = [part.keys for part in parts if part.keys is not None]
-    values, due = np.concatenate([part.values for part in parts]), np.concatenate([part.due_us for part in parts])
-    return Part(np.concatenate(keys) if keys else None, values, due)
 
 
 class _Sent(NamedTuple):
@@ -171,7 +121,7 @@ class VectorisedProducer:
         self._lines = {node: _Line(self._wire.broker(node)) for node in sorted({*leaders.values()})}
         self._by_file = {line.socket.fileno(): line for line in self._lines.values()}
         self._line_of = {partition: self._lines[node] for partition, node in leaders.items()}
-        self._shelves = {partition: _Shelf() for partition in leaders}
+        self._shelves = {partition: Gathering() for partition in leaders}
         self._done = dict.fromkeys(leaders, 0)
         self._rooms = list[Room]()
         self._receipts = list[Receipt]()
@@ -243,7 +193,7 @@ class VectorisedProducer:
             if shelf.rows and self._line_of[partition] is line and self._left(shelf, now, gather) <= 0
         ]
 
-    def _left(self, shelf: _Shelf, now: int, gather: bool) -> int:
+    def _left(self, shelf: Gathering, now: int, gather: bool) -> int:
         """Nanoseconds that the events of a shelf still wait for more of them."""
         if not gather or shelf.size >= self._how.batch:
             return 0
@@ -254,7 +204,7 @@ class VectorisedProducer:
         batches, rows, rooms = list[Batch](), dict[int, int](), list[Room]()
         for partition in ready:
             shelf = self._shelves[partition]
-            key, value = _shape(shelf.parts[0])
+            key, value = shape(shelf.parts[0])
             part = shelf.take(rows_within(self._how.batch, key, value))
             shelf.since_ns = now
             room = self._rooms.pop() if self._rooms else Room(self._how.batch)
