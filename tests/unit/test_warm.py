@@ -54,7 +54,15 @@ def test_a_growing_load_is_over_when_some_triggers_of_it_wait() -> None:
     reach, load = Reach(trigger=2.0, cores=1), [100] * 10
     assert not reach.look(grown(load, costs=1, behind=599))
     assert reach.look(grown(load, costs=1, behind=600))
-    assert not reach.look(grown(load[:4], costs=1, behind=600)), "four acknowledgements say nothing yet"
+    assert not reach.look(grown(load[:4], costs=1, behind=600)), "four acknowledgements are too few to end it"
+
+
+def test_a_load_that_is_too_high_from_its_beginning_on_tells_something_too() -> None:
+    reach, load = Reach(trigger=2.0, cores=1), [100_000] * 3
+    assert not reach.look(grown(load[:2], costs=5, behind=10**6))
+    assert reach.rate == 0, "the first micro-batch is left out, so nothing is known yet"
+    assert not reach.look(grown(load, costs=5, behind=10**6))
+    assert reach.rate == pytest.approx(0.97 * 200_000, rel=0.01)
 
 
 def test_a_warm_up_may_differ_in_its_options() -> None:

@@ -21,8 +21,9 @@ _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
 _FIRST, _DOUBLES, _LONGEST = 3.5, 10, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
-_FEW = 4
-"""Acknowledgements that say nothing yet."""
+_TELL, _FEW = 3, 4
+"""Acknowledgements from which a cost can be told, for the first micro-batch of a query is slow; and after which the
+load may end. A load that is far too high from its beginning on ends otherwise, without many of them."""
 _BEHIND = 3.0
 """Triggers of load that wait when it has fallen behind."""
 
@@ -75,10 +76,9 @@ class Reach:
     def look(self, seconds: Seconds) -> bool:
         """True once the queue holds some triggers of load."""
         acked = np.flatnonzero(seconds["ack_time"] >= 0)
-        if len(acked) > _FEW:
+        if len(acked) >= _TELL:
             done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])
             spent = np.interp(seconds["ack_time"][acked] / SECOND, np.arange(len(used)), used) / 1e6
-            # the first micro-batch of a query is slow
             self.rate = HOLDING * self.cores * float(done[-1] - done[1]) / max(float(spent[-1] - spent[1]), 1e-6)
         behind = float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
         return behind and len(acked) > _FEW
