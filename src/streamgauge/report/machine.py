@@ -9,7 +9,7 @@ from streamgauge.report.story import Judged, Story
 
 Pair = tuple[str, str]
 
-_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns", "updates"}
+_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns", "updates", "broker_use"}
 _TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300
@@ -141,7 +141,17 @@ def transport(story: Story) -> str:
     copies = _count(first["replication"], "copy").replace("copys", "copies")
     name = f"Kafka {first.get('version', '')}".strip()
     way = f"{name}{brokers}, {first['format']} records, {copies}, acks {first['acks']}"
-    return "; ".join(part for part in (way, _clocks(said)) if part)
+    return "; ".join(part for part in (way, _busy(story), _clocks(said)) if part)
+
+
+def _busy(story: Story) -> str:
+    """What brokers of ours used at most, in the mean of a trial."""
+    known = [t.facts["broker_use"] for t in story.trials if isinstance(t.facts.get("broker_use"), Mapping)]
+    if not known:
+        return ""
+    cores, written, read = (max(use[name] for use in known) for name in ("cores", "written_per_s", "read_per_s"))
+    disk = f"{format_size(written)}/s written to disk, {format_size(read)}/s read from it"
+    return f"it took up to {cores:.0%} of a core in a trial, {disk}"
 
 
 def _clocks(said: list[Mapping[str, Any]]) -> str:

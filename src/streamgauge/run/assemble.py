@@ -112,6 +112,19 @@ def _put(column: Ints, time: Ints, values: Ints) -> None:
     np.add.at(column, second[inside], values[inside].astype(np.int64))
 
 
+def role_use(folder: Path, role: str, start: int, stop: int) -> dict[str, float]:
+    """What a role used on average in these seconds: cores, and bytes read from and written to the disk per second.
+
+    Nothing where nobody looked.
+    """
+    rows, length = _rows(folder / "monitor-roles"), stop - start
+    if length <= 0 or not rows or not np.any(rows["role"] == role):
+        return {}
+    names = (("cores", "cpu_us", 1e6), ("read_per_s", "read_bytes", 1.0), ("written_per_s", "write_bytes", 1.0))
+    sums = {name: float(_of_role(rows, role, column, stop)[start:].sum()) / unit for name, column, unit in names}
+    return {name: total / length for name, total in sums.items()}
+
+
 def row_latencies(folder: Path, start: int, stop: int) -> dict[str, dict[str, float]]:
     """Event-time latencies of the first and of the last row of every window, in milliseconds, in these seconds.
 

@@ -19,7 +19,7 @@ from streamgauge.engines.base import Deployment, RealEngine, Standing
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import BROKER, DRIVER, SUT, assemble, row_latencies
+from streamgauge.run.assemble import BROKER, DRIVER, SUT, assemble, role_use, row_latencies
 from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
@@ -154,6 +154,7 @@ def _facts(stage: Stage, system: Deployment, loaded: int, stop: int) -> dict[str
     """
     warmup = stage.trial.warmup or 0
     since, rows = stage.start_ns + warmup, row_latencies(stage.folder, warmup // SECOND, stop)
+    used = role_use(stage.folder, BROKER, warmup // SECOND, stop)
     return {
         "placement": stage.placement.sentence,
         "driver_cores": list(stage.placement.driver),
@@ -161,6 +162,7 @@ def _facts(stage: Stage, system: Deployment, loaded: int, stop: int) -> dict[str
         "start_ns": stage.start_ns,
         "wall_ns": stage.wall_ns,
         **({"updates": rows} if rows else {}),
+        **({"broker_use": used} if used else {}),
         **stage.describe(),
         **system.describe(),
         **system.probe(since, max(since, loaded)),
