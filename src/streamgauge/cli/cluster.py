@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LONGEST = 1 << 16
 """Bytes of a file that holds a secret, and nothing else."""
+_PATIENCE = 8.0
+"""Seconds that a cluster may take for its first answer."""
 _taken: dict[str, SecretStr] = {}
 """Secrets that stood in the environment. They are taken out of it, so that no process of ours inherits them."""
 
@@ -34,7 +36,26 @@ def with_kafka(limits: "Limits", choice: "TransportChoice", say: Callable[[str],
     if options.cluster is None:
         return replace(limits, cache=ready_for_kafka(say))
     client_or_trouble()
-    return replace(limits, cluster=open_cluster(options.cluster))
+    cluster = open_cluster(options.cluster)
+    _is_there(cluster, options.replication)
+    return replace(limits, cluster=cluster)
+
+
+def _is_there(cluster: "Cluster", replication: int) -> None:
+    """Trouble where nobody answers, or there are too few brokers: before a minute is spent."""
+    from streamgauge.run.brokers import until
+    from streamgauge.transport.kafka.administer import Administration
+    from streamgauge.transport.kafka.protocol import KafkaFailure
+
+    try:
+        brokers = Administration(cluster, until).brokers(_PATIENCE)
+    except KafkaFailure as error:
+        raise Trouble(f"{error}.") from None
+    if len(brokers) < replication:
+        raise Trouble(
+            f"the cluster at {cluster.bootstrap} has {len(brokers)} broker{'' if len(brokers) == 1 else 's'}, and "
+            f"transport.replication: {replication} wants a copy of every partition on as many; lower it."
+        )
 
 
 def open_cluster(options: "ClusterOptions") -> "Cluster":

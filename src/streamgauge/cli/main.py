@@ -131,8 +131,8 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, Exit
         return f"{said} See `streamgauge --help`.", ExitCode.USAGE, ()
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return "Interrupted.", ExitCode.INTERRUPTED, ()
-    if isinstance(error, _store_errors()):
-        return str(error), ExitCode.USAGE, ()
+    if (code := _expected(error)) is not None:
+        return str(error), code, ()
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return (
@@ -148,10 +148,15 @@ def _os(error: OSError) -> ExitCode:
     return ExitCode.INVALID if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else ExitCode.USAGE
 
 
-def _store_errors() -> tuple[type[BaseException], ...]:
+def _expected(error: BaseException) -> ExitCode | None:
+    """The code of an error that says in its own words what is wrong; None for all others."""
+    from streamgauge.run.launch import LaunchError
     from streamgauge.store import StoreError
+    from streamgauge.transport.kafka.protocol import KafkaFailure
 
-    return (StoreError,)
+    if isinstance(error, StoreError):
+        return ExitCode.USAGE
+    return ExitCode.INVALID if isinstance(error, (LaunchError, KafkaFailure)) else None
 
 
 def _bug(error: BaseException, arguments: Sequence[str]) -> str:

@@ -108,6 +108,7 @@ def start_brokers(
     """
     if not 1 <= count <= MOST:
         raise ValueError(f"{count} brokers were asked for; 1 to {MOST} can be had")
+    folder = folder.absolute()  # children have a working folder of their own
     make_folder(folder)
     keys = _make_keys(runtime, launcher) if secured else None
     for left in reversed(range(_TRIES)):

@@ -165,7 +165,7 @@ class Kafka:
         try:
             self.administration().delete(names)
         except KafkaFailure as error:
-            self.say(f"topics of this run are left on the cluster: {error}")
+            self.say(f"topics of this run may be left on the cluster: {error}")
 
     @property
     def processes(self) -> tuple[Process, ...]:

@@ -61,9 +61,9 @@ class Administration:
         """What goes wrong with connections is told here; an answer that never comes says nothing."""
         self._said = error.str()
 
-    def brokers(self) -> tuple[int, ...]:
-        """The ids of the brokers that are there."""
-        return tuple(sorted(self._metadata().brokers))
+    def brokers(self, seconds: float = _SECONDS) -> tuple[int, ...]:
+        """The ids of the brokers that are there; asked for at most so long."""
+        return tuple(sorted(self._metadata(seconds).brokers))
 
     def cluster_id(self) -> str | None:
         """What the cluster calls itself."""
@@ -73,9 +73,9 @@ class Administration:
         """Every topic of ours, by the run that it belongs to."""
         return by_run(self._metadata().topics)
 
-    def _metadata(self) -> ClusterMetadata:
+    def _metadata(self, seconds: float = _SECONDS) -> ClusterMetadata:
         try:
-            return self._client.list_topics(timeout=_SECONDS)
+            return self._client.list_topics(timeout=seconds)
         except KafkaException as error:
             raise self._trouble("cannot be reached", error) from error
 

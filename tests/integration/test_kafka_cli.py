@@ -1,0 +1,66 @@
+"""Runs over Kafka from the command line as a user types it, and what is said where Kafka cannot be had."""
+
+import os
+import socket
+from pathlib import Path
+
+from cli_session import Said, start, streamgauge, write
+from kafka_broker import needs_kafka, shared
+
+pytestmark = needs_kafka
+MEASURE = """\
+name: over-kafka
+workload: {name: windowed-aggregation, window: 200ms, slide: 200ms}
+transport: {name: kafka}
+engine: {name: reference, capacity: 200k/s}
+find: nothing
+load: {rate: 20k/s}
+objective: [lost == 0]
+trial: {duration: 3s, warmup: 1s}
+"""
+
+
+def on_cluster(bootstrap: str, more: str = "") -> str:
+    return MEASURE.replace("{name: kafka}", f"{{name: kafka, cluster: {{bootstrap: '{bootstrap}'}}{more}}}")
+
+
+def typed(folder: Path, text: str, **environment: str) -> Said:
+    """``streamgauge run`` in a process of its own, with nothing but the experiment's name."""
+    process = start("run", write(folder, text).name, "--json", cwd=folder, env={**os.environ, **environment})
+    out, err = process.communicate(timeout=240)
+    return Said(process.returncode, out, err)
+
+
+def test_a_run_over_a_broker_of_ours_needs_no_more_than_its_experiment(tmp_path: Path) -> None:
+    said = typed(tmp_path, MEASURE)
+    assert said.code in (0, 3), said.err  # 3: the host disturbed every one of its trials
+    assert (tmp_path / "runs" / said.document["run"]).is_dir()
+    accounts = [trial["measured"]["account"] for trial in said.document["trials"]]
+    assert accounts, said.err
+    assert all(account["observed"] > 0 for account in accounts)
+    assert {(a["lost"], a["duplicate"], a["wrong"]) for a in accounts} == {(0, 0, 0)}
+
+
+def test_a_broker_that_does_not_start_is_told_with_its_log_and_is_no_bug_of_the_user(tmp_path: Path) -> None:
+    said = typed(tmp_path, MEASURE, JDK_JAVA_OPTIONS="-XX:+NoSuchOption")
+    assert said.code == 3, said.err
+    assert "kafka broker 1 storage ended with exit code 1" in said.document["error"]
+    assert "Unrecognized VM option 'NoSuchOption'" in said.err
+
+
+def test_a_cluster_that_nobody_answers_for_is_told_before_a_minute_is_spent(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        said = streamgauge("run", write(tmp_path, on_cluster(address)), "--out", tmp_path / "runs")
+    assert said.code == 2
+    assert f"the cluster at {address} cannot be reached: " in said.err
+    assert "refused" in said.err
+    assert not any((tmp_path / "runs").glob("*over-kafka*")), "nothing was begun"
+
+
+def test_a_cluster_with_too_few_brokers_is_told_before_a_minute_is_spent(tmp_path: Path) -> None:
+    text = on_cluster(shared().cluster.bootstrap, ", replication: 3")
+    said = streamgauge("run", write(tmp_path, text), "--out", tmp_path / "runs")
+    assert said.code == 2
+    assert "has 1 broker, and transport.replication: 3 wants a copy of every partition on as many" in said.err
