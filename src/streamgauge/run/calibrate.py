@@ -55,10 +55,10 @@ _LENGTH = 6 * SECOND
 """Enough for a trend; after 4 s there are too few seconds for one."""
 _LONGEST = 170 * SECOND
 """A calibration takes three minutes at most: a trial that was disturbed is repeated only while there is time."""
-_WARMUP = 2 * SECOND
-_SLIDE = 10_000_000
 _LOOKS = 3
 """How often a broker is looked at where no calibration is."""
+_WARMUP = 2 * SECOND
+_SLIDE = 10_000_000
 """Six hundred firings: the p99 is then not the one moment at which the machine looked elsewhere."""
 
 Say = Callable[[str], None]
