@@ -94,8 +94,9 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
         element(
             "p",
             "Event-time latency counts from the moment that the last event of a window was due, so waiting in the "
-            "queue is in it; processing-time latency from the moment that the system took that event in. Statistics "
-            f"are over rows; all rows of one firing share one latency.{' ' + as_sentence(said) if said else ''}",
+            "queue is in it; processing-time latency from the moment that the system took that event in (over Kafka: "
+            "that the broker appended it). Statistics are over rows; all rows of one firing share one latency."
+            f"{' ' + as_sentence(said) if said else ''}",
             class_="hint",
         ),
     ]
