@@ -268,6 +268,13 @@ with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher)
 """
 
 
+def test_a_broker_stands_in_a_folder_that_is_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with launched() as (launcher, runtime), start_brokers(runtime, Path("here"), launcher) as brokers:
+        assert soon(brokers.cluster).brokers() == (1,)
+    assert (tmp_path / "here").is_dir()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="guards adopt orphans on Linux alone")
 def test_a_killed_controller_takes_the_broker_its_data_and_its_ports_with_it(tmp_path: Path) -> None:
     before = {*Path(tempfile.gettempdir()).iterdir()}
