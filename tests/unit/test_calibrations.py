@@ -46,6 +46,55 @@ def test_a_calibration_over_kafka_stands_beside_the_one_over_the_queue(tmp_path:
     assert kept(tmp_path, long, "driver on 0", "kafka, json records") is None
 
 
+LONG_MACHINE = "AMD EPYC 9654 96-Core Processor, 192 cores"
+
+
+def layout(driver: range, sut: range) -> str:
+    """The sentence of a placement, as place.py writes it."""
+    cores = [", ".join(map(str, each)) for each in (driver, sut)]
+    return f"the driver on core {cores[0]}, the system under test on core {cores[1]}"
+
+
+def test_a_calibration_of_another_core_layout_is_not_used(tmp_path: Path) -> None:
+    """The names of both layouts begin with the same 120 characters."""
+    four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
+    keep(tmp_path, made(LONG_MACHINE, four, queue=30e6))
+    assert kept(tmp_path, LONG_MACHINE, eight) is None
+    keep(tmp_path, made(LONG_MACHINE, eight, queue=10e6))
+    assert kept(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four, queue=30e6)
+    assert kept(tmp_path, LONG_MACHINE, eight) == made(LONG_MACHINE, eight, queue=10e6)
+
+
+def test_a_calibration_whose_content_is_of_another_machine_is_not_used(tmp_path: Path) -> None:
+    keep(tmp_path, made("another box")).rename(keep(tmp_path, made()))
+    assert kept(tmp_path, "box, 2 cores", "driver on 0") is None
+
+
+def older_name(root: Path, name: str, calibration: Calibration) -> Path:
+    """A calibration under the name that streamgauge gave it before names had a digest."""
+    path = root / "calibrations" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(encode("calibration", calibration))
+    return path
+
+
+def test_a_calibration_under_its_older_name_is_read_if_its_content_matches(tmp_path: Path) -> None:
+    four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
+    cut = re.sub(r"[^a-z0-9]+", "-", f"{LONG_MACHINE}-{four}".lower())[:120] + ".json"
+    older_name(tmp_path, cut, made(LONG_MACHINE, four))
+    assert kept(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four)
+    assert kept(tmp_path, LONG_MACHINE, eight) is None
+
+
+def test_a_new_calibration_takes_the_place_of_one_under_the_older_name(tmp_path: Path) -> None:
+    older = older_name(tmp_path, "box-2-cores-driver-on-0.json", made())
+    other = older_name(tmp_path, "kafka-binary-records-box-2-cores-driver-on-0.json", made("another box"))
+    keep(tmp_path, made(queue=30e6))
+    assert kept(tmp_path, "box, 2 cores", "driver on 0") == made(queue=30e6)
+    assert not older.exists()
+    assert other.exists(), "another calibration is not removed"
+
+
 def test_a_person_reads_what_generator_and_broker_carry() -> None:
     ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
     text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records"))

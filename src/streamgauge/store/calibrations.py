@@ -5,6 +5,7 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from hashlib import blake2b
 from pathlib import Path
 
 from streamgauge.model.calibration import QUEUE, Calibration
@@ -14,20 +15,34 @@ from streamgauge.store.durable import replace_file
 FOLDER = "calibrations"
 _WORK = ".work-"
 _LOCK = "lock"
+_READABLE = 100
+"""Characters of a file's name that tell a person what is in it."""
+
+Key = tuple[str, str, str]
+"""Machine, placement and transport."""
 
 
 def keep(root: Path, calibration: Calibration) -> Path:
     """Write it, in place of an older one of the same machine, placement and transport."""
-    path = _path(root, calibration.machine, calibration.placement, calibration.transport)
+    key = _key_of(calibration)
+    path, older = _path(root, key), _older_path(root, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode("calibration", calibration))
+    if _read(older, key) is not None:
+        older.unlink()
     return path
 
 
 def kept(root: Path, machine: str, placement: str, transport: str = QUEUE) -> Calibration | None:
     """The one of this machine, placement and transport, if there is one."""
-    path = _path(root, machine, placement, transport)
-    return read_value(path, "calibration", Calibration) if path.exists() else None
+    key = (machine, placement, transport)
+    return _read(_path(root, key), key) or _read(_older_path(root, key), key)
+
+
+def _read(path: Path, key: Key) -> Calibration | None:
+    """The calibration in a file, if it is of this key: a file can be copied, and older names are not unique."""
+    found = read_value(path, "calibration", Calibration) if path.exists() else None
+    return found if found is not None and _key_of(found) == key else None
 
 
 @contextmanager
@@ -61,8 +76,23 @@ def _held(lock: Path) -> bool:
     return False
 
 
-def _path(root: Path, machine: str, placement: str, transport: str) -> Path:
-    # the queue was the only one once, and long names are cut off at their end
+def _key_of(calibration: Calibration) -> Key:
+    return calibration.machine, calibration.placement, calibration.transport
+
+
+def _path(root: Path, key: Key) -> Path:
+    """A name that a person recognizes, made unique by a digest of the whole key."""
+    digest = blake2b(repr(key).encode(), digest_size=8).hexdigest()
+    return root / FOLDER / f"{_slug(key)[:_READABLE]}-{digest}.json"
+
+
+def _older_path(root: Path, key: Key) -> Path:
+    """The name that the same calibration had before names had a digest: cut off, so that several keys share it."""
+    return root / FOLDER / f"{_slug(key)[:120]}.json"
+
+
+def _slug(key: Key) -> str:
+    machine, placement, transport = key
+    # the queue was the only transport once
     told = f"{machine}-{placement}" if transport == QUEUE else f"{transport}-{machine}-{placement}"
-    slug = re.sub(r"[^A-Za-z0-9]+", "-", told).strip("-").lower()
-    return root / FOLDER / f"{slug[:120]}.json"
+    return re.sub(r"[^A-Za-z0-9]+", "-", told).strip("-").lower()
