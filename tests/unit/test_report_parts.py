@@ -144,6 +144,21 @@ class TestWhatWasChecked:
         unchecked = replace(STORY.trials[0], outcome=Outcome())
         assert outputs_checked([unchecked, *STORY.trials[1:]]).endswith("1 trial could not be checked.")
 
+    def test_a_crash_before_an_output_was_due_leaves_nothing_to_check(self) -> None:
+        for account in (Account(checked=True), Account(expected=300, not_reached=300, checked=True)):
+            crashed = replace(STORY.trials[0], outcome=Outcome("crashed", account=account))
+            said = outputs_checked([crashed])
+            assert said == "Correctness is unchecked: no output was due before the trial ended (crashed)."
+            assert outputs_checked([crashed, *STORY.trials[1:]]).endswith(
+                "300 rows of 3 trials against the reference answer, record by record: "
+                "0 lost, 0 duplicate, 0 wrong, 0 late. 1 trial could not be checked."
+            )
+
+    def test_a_trial_whose_outputs_are_all_lost_was_checked(self) -> None:
+        lost = replace(STORY.trials[0], outcome=Outcome(account=Account(expected=100, lost=100, checked=True)))
+        assert "0 rows of 1 trial" in outputs_checked([lost])
+        assert "100 lost" in outputs_checked([lost])
+
     def test_what_an_invalid_trial_lost_is_not_held_against_the_system(self) -> None:
         spoilt = judged(9, 1e5, VerdictKind.INVALID)
         spoilt = replace(spoilt, outcome=Outcome(account=Account(100, 0, lost=100, checked=True)))

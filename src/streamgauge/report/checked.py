@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from streamgauge.model.measurement import VerdictKind
+from streamgauge.model.seconds import Account
 from streamgauge.model.units import format_count
 from streamgauge.report.story import Judged
 
@@ -16,7 +17,9 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
     if not valid:
         return "Correctness is unchecked: every trial was INVALID, which says nothing of the outputs."
-    done = [t for t in valid if t.outcome.account.checked]
+    done = [t for t in valid if _compared(t.outcome.account)]
+    if not done and (early := [t for t in valid if t.outcome.account.checked]):
+        return f"Correctness is unchecked: no output was due before the trial ended ({early[-1].outcome.ending})."
     if not done:
         return f"Correctness is unchecked: {_why_not(valid)}. Counts and latency are judged all the same."
     accounts = [t.outcome.account for t in done]
@@ -31,6 +34,11 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
         f"Outputs were checked{kind}: {format_count(rows)} rows of {where} against the reference answer, "
         f"record by record: {bad}.{rest}"
     )
+
+
+def _compared(account: Account) -> bool:
+    """Whether there was anything to compare: an output that came, or one that had to."""
+    return account.checked and (account.observed > 0 or account.expected > account.not_reached)
 
 
 def _why_not(trials: Sequence[Judged]) -> str:
