@@ -101,6 +101,13 @@ def test_4_when_the_lowest_load_crashes_too(tmp_path: Path) -> None:
     assert said.code == 4, said.err
 
 
+def test_4_when_a_plain_measurement_crashes(tmp_path: Path) -> None:
+    said = run(tmp_path, MEASURE, "--set", "engine.crash_at=5k/s")
+    assert said.code == 4, said.err
+    sentence = said.document["findings"][0]["sentence"]
+    assert sentence.startswith("measured at 50k/s, the system under test failed: the system under test crashed")
+
+
 def test_a_crash_at_a_high_load_is_only_an_end_of_the_bracket(tmp_path: Path) -> None:
     said = run(tmp_path, EXPERIMENT, "--set", "engine.crash_at=60k/s")
     assert said.code == 0, said.err

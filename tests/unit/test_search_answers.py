@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from search_play import FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
+from search_play import CRASHES, FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
 
 from streamgauge.model.experiment import Dimension, Span, Strategy
 from streamgauge.model.finding import Told
@@ -145,6 +145,15 @@ def test_a_plain_measurement_asks_every_load_with_every_number_of_instances() ->
     assert {f.status for f in findings} == {"measured"}
     assert findings[1].sentence == "with 1 instance: measured at 20/s, the objective is missed"
     assert [f.trials for f in findings] == [2, 2, 2, 2]
+
+
+def test_a_crash_in_a_plain_measurement_is_a_failure_of_the_system_under_test() -> None:
+    plain = experiment("nothing", Span(values=(200.0, 300.0)))
+    findings, _ = found(plain, lambda a: CRASHES if a.value > 250 else HOLDS)
+    assert findings[0].sentence == "measured at 200/s, the objective holds"
+    assert findings[1].sentence == (
+        "measured at 300/s, the system under test failed: the system under test exited with code 137"
+    )
 
 
 def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding
-from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.units import SECOND
 from streamgauge.run.exits import ExitCode
 from streamgauge.search import build
@@ -31,8 +31,13 @@ def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
     for choice in experiment.engines:
         search = build(experiment, choice.label, hint_of(run, choice.label))
         findings += search.findings(run.past(choice.label), ended)
-    verdicts = {kept.trial.number: kept.verdict for kept in run.trials() if kept.measurement.published_rate > 0}
+    verdicts = {k.trial.number: k.verdict for k in run.trials() if _measured(k.measurement, k.verdict)}
     return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
+
+
+def _measured(measurement: Measurement, verdict: Verdict) -> bool:
+    """Whether a trial says anything: events were published, or the system under test failed before any was."""
+    return measurement.published_rate > 0 or verdict.kind is VerdictKind.FAILED
 
 
 def hint_of(run: Run, engine: str) -> float:
@@ -51,7 +56,7 @@ def spent(run: Run) -> int:
 
 
 def exit_code_of(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> ExitCode:
-    """The code for these findings; ``verdicts`` are those of the trials that published anything, by number."""
+    """The code for these findings; ``verdicts`` are those of the trials that say anything, by number."""
     codes = set() if verdicts else {ExitCode.NOTHING_MEASURED}
     for engine in {finding.engine for finding in findings}:
         codes |= _of_engine([f for f in findings if f.engine == engine], verdicts)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import End, Finding, Status, Told
+from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.search import shares
 from streamgauge.search.known import Known, Point
@@ -121,7 +122,9 @@ def _measured(case: Case, value: float) -> Finding:
         status, sentence = "unfinished", f"{subject}{text} not measured: {case.ended or 'the run is not done'}"
     else:
         meaning = {True: "the objective holds", False: "the objective is missed", None: "could not be decided"}
-        sentence = f"{subject}measured at {text}, {meaning[point.state]}"
+        why = _first([r for t in point.deciding if t.verdict.kind is VerdictKind.FAILED for r in t.verdict.reasons])
+        result = f"the system under test failed: {why}" if point.crashed else meaning[point.state]
+        sentence = f"{subject}measured at {text}, {result}"
     name = f"{_name(line)}, " if line.fixed else ""
     here = tuple(n for n in notes(known) if n.startswith(line.text(value)))
     made = _make(case, status, (holds, fails), sentence, here)
