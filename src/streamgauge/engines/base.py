@@ -52,6 +52,11 @@ def transports(engine: Engine) -> frozenset[TransportName]:
     return said
 
 
+def scales(engine: Engine) -> bool:
+    """Whether an engine can be deployed on several instances: what it declares as ``scales``, else it cannot."""
+    return bool(getattr(engine, "scales", False))
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What an experiment asks of an engine beside its options."""

@@ -69,6 +69,7 @@ class Simulated:
     summary = "a system with known capacity, noise and faults, in virtual time"
     options: type[Options] = SimulatedOptions
     workloads: frozenset[str] | None = None
+    scales = True
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Settings that contradict each other."""

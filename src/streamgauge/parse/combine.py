@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from streamgauge.engines.base import Conditions
+from streamgauge.engines.base import Conditions, scales
+from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile, constant
@@ -164,6 +165,21 @@ def _check_instances(draft: Draft, question: Question, root: Table, problems: Pr
         entry = chosen.table.entries.get("instances")
         if span is not None and entry is not None and "instances" in chosen.choice.options:
             problems.add(entry.mark, f"{chosen.key}.instances", "instances are given for all engines; remove one")
+        if span is not None and _most(span) > 1 and not scales(chosen.engine):
+            message = (
+                f"engine {chosen.choice.name} always runs as one instance, so several cannot be compared. "
+                "Remove instances, or use an engine that scales: " + ", ".join(_scaling())
+            )
+            problems.add(mark, "instances", message)
+
+
+def _most(span: Span) -> float:
+    return max(span.between or span.values)
+
+
+def _scaling() -> list[str]:
+    """Names of the engines that can be deployed on several instances."""
+    return sorted(name for name, engine in engines().items() if scales(engine))
 
 
 def _check_search(question: Question, root: Table, problems: Problems) -> None:

@@ -27,6 +27,7 @@ class ReferenceEngine:
     options: type[Options] = ReferenceOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
     transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
+    scales = True
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Settings that contradict each other."""
