@@ -136,3 +136,19 @@ def test_2_when_the_command_line_is_wrong(arguments: list[str]) -> None:
     assert said.code == 2
     assert said.err.strip()
     assert "Traceback" not in said.err
+
+
+def test_6_when_a_measurement_could_not_be_decided(tmp_path: Path) -> None:
+    """At its capacity a noisy system neither clearly keeps up nor clearly falls behind."""
+    noisy = ("--set", "engine.noise=20%", "--set", "load.rate=101k/s", "--set", "trial.limit=30s")
+    said = run(tmp_path, MEASURE, *noisy)
+    assert said.document["trials"][0]["verdict"] == "UNDECIDED"
+    assert said.code == 6, said.err
+    assert said.document["findings"][0]["status"] == "measured"
+
+
+def test_6_when_the_budget_ends_a_search_before_it_has_both_bounds(tmp_path: Path) -> None:
+    said = run(tmp_path, EXPERIMENT, "--budget", "31s")
+    assert said.code == 6, said.err
+    assert said.document["findings"][0]["status"] == "unfinished"
+    assert streamgauge("list", "--out", tmp_path / "runs", "--json").document["runs"][0]["run_exit_code"] == 6

@@ -9,18 +9,19 @@ from streamgauge.run.answer import exit_code_of
 GOOD = {1: Verdict(VerdictKind.SUSTAINED, ())}
 
 
-def finding(status: Status, fails: End | None = None, engine: str = "a") -> Finding:
-    return Finding("", engine, "load", "rate", status, None, fails, "")
+def finding(status: Status, fails: End | None = None, engine: str = "a", holds: End | None = None) -> Finding:
+    return Finding("", engine, "load", "rate", status, holds, fails, "")
 
 
 @pytest.mark.parametrize(
     ("statuses", "code"),
     [
         (["bracketed"], 0),
-        (["wide"], 0),
         (["all-hold"], 0),
-        (["unfinished"], 0),
-        (["measured"], 0),
+        (["unfinished"], 6),
+        (["bracketed", "unfinished"], 6),
+        (["unfinished", "none-holds"], 6),
+        (["unfinished", "failed"], 4),
         (["none-holds"], 1),
         (["none-holds", "bracketed"], 0),
         (["none-holds", "none-holds"], 1),
@@ -30,6 +31,23 @@ def finding(status: Status, fails: End | None = None, engine: str = "a") -> Find
 )
 def test_the_worst_status_decides(statuses: list[Status], code: int) -> None:
     assert exit_code_of([finding(s) for s in statuses], GOOD) == code
+
+
+@pytest.mark.parametrize(
+    ("holds", "fails", "code"),
+    [(End(1.0, (1,)), End(2.0, (2,)), 0), (End(1.0, (1,)), None, 6), (None, End(2.0, (2,)), 6), (None, None, 6)],
+)
+def test_a_search_without_both_bounds_gave_no_answer(holds: End | None, fails: End | None, code: int) -> None:
+    assert exit_code_of([finding("wide", fails, holds=holds)], GOOD) == code
+
+
+@pytest.mark.parametrize(("holds", "code"), [(End(1.0, (1,)), 0), (None, 6)])
+def test_a_measurement_that_stayed_undecided_gave_no_answer(holds: End | None, code: int) -> None:
+    assert exit_code_of([finding("measured", holds=holds)], GOOD) == code
+
+
+def test_an_engine_that_missed_its_objective_is_red_even_if_another_gave_no_answer() -> None:
+    assert exit_code_of([finding("unfinished"), finding("none-holds", engine="b")], GOOD) == 1
 
 
 def test_one_engine_that_holds_nowhere_is_enough_for_a_missed_objective() -> None:
@@ -48,5 +66,5 @@ def test_a_measured_load_that_does_not_hold_is_missed_and_a_crash_is_the_systems
 
 
 def test_a_crash_above_a_measured_load_that_holds_is_an_overload() -> None:
-    found = [finding("measured"), finding("measured", End(20.0, (2,)))]
+    found = [finding("measured", holds=End(10.0, (1,))), finding("measured", End(20.0, (2,)))]
     assert exit_code_of(found, {**GOOD, 2: Verdict(VerdictKind.FAILED, ())}) == 1

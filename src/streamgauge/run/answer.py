@@ -12,7 +12,13 @@ from streamgauge.search import build
 from streamgauge.store import Run
 
 _OF_STATUS = {"failed": ExitCode.SUT_FAILED, "invalid": ExitCode.INVALID}
-_WORST_FIRST = (ExitCode.SUT_FAILED, ExitCode.NOTHING_MEASURED, ExitCode.INVALID, ExitCode.MISSED)
+_WORST_FIRST = (
+    ExitCode.SUT_FAILED,
+    ExitCode.NOTHING_MEASURED,
+    ExitCode.INVALID,
+    ExitCode.MISSED,
+    ExitCode.NO_ANSWER,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,8 @@ def exit_code_of(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -
 
 def _of_engine(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> set[ExitCode]:
     codes = {_OF_STATUS.get(finding.status, ExitCode.FINE) for finding in findings}
+    if not all(_answered(finding) for finding in findings):
+        codes.add(ExitCode.NO_ANSWER)
     if all(finding.status == "none-holds" for finding in findings):
         codes.add(ExitCode.MISSED)  # where some line holds, those that do not are part of the answer
     missed = [f.fails for f in findings if f.status == "measured" and f.fails is not None]
@@ -74,3 +82,12 @@ def _of_engine(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> 
         kinds = {verdicts[number].kind for number in missed[0].trials if number in verdicts}
         codes |= {ExitCode.SUT_FAILED} if VerdictKind.FAILED in kinds else set()
     return codes
+
+
+def _answered(finding: Finding) -> bool:
+    """Whether a finding answers its question: with both bounds, or for a range that passes or fails as a whole."""
+    if finding.status == "measured":
+        return finding.holds is not None or finding.fails is not None
+    if finding.status == "wide":
+        return finding.holds is not None and finding.fails is not None
+    return finding.status != "unfinished"

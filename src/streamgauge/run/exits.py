@@ -14,5 +14,7 @@ class ExitCode(IntEnum):
     """The driver or the machine failed: nothing is said of the system under test."""
     SUT_FAILED = 4
     NOTHING_MEASURED = 5
+    NO_ANSWER = 6
+    """Trials were measured, but the question is not answered: it stayed undecided, or the run ended too early."""
     BUG = 70
     INTERRUPTED = 130
