@@ -55,6 +55,29 @@ def test_a_series_of_equal_values_and_one_too_short_to_tell_are_not_cut() -> Non
     assert cut(np.concatenate([[100.0], np.zeros(18)])) == 0
 
 
+def test_no_rate_makes_rounding_errors_look_like_a_warm_up() -> None:
+    """A noiseless overload: the lag grows by the same amount every second, rounded to whole events."""
+    rng = np.random.default_rng(17)
+    for rate in 10 ** rng.uniform(1, 9, 500):
+        growth = np.diff(np.rint(rate * np.arange(1, 62)))
+        assert cut(growth) <= 30 + 5
+        assert is_steady(growth)
+
+
+@pytest.mark.parametrize("rate", [1 / 3, 19_607.843137, 779_700.1, 5e9 / 7])
+def test_equal_values_that_differ_by_rounding_only_are_not_cut_and_are_steady(rate: float) -> None:
+    time = np.arange(1, 200) * 0.1
+    growth = np.diff(rate * time) / np.diff(time)
+    assert np.ptp(growth) > 0
+    assert cut(growth) == 0
+    assert is_steady(growth)
+
+
+def test_a_cut_does_not_depend_on_the_level_of_the_series() -> None:
+    curve = warming(120, 20, 3)
+    assert cut(curve) == cut(curve + 1e6) > 0
+
+
 def test_a_series_inside_its_warm_up_is_not_steady() -> None:
     inside = [is_steady(warming(20, 20, seed)) for seed in range(200)]
     assert np.mean(inside) < 0.02

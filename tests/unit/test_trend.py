@@ -132,3 +132,25 @@ def test_a_level_that_strays_and_returns_is_told_from_one_that_walks_or_grows() 
 @pytest.mark.parametrize("level", [[1.0] * 30, [1.0, 2.0] * 5, []])
 def test_too_few_levels_or_none_that_move_say_nothing(level: list[float]) -> None:
     assert reversion(np.array(level)) == 0.0
+
+
+def test_a_straight_line_of_any_slope_does_not_return() -> None:
+    """A noiseless overload: the lag is a line, rounded to whole events, as a share of the load."""
+    rng = np.random.default_rng(17)
+    for load in 10 ** rng.uniform(1, 9, 500):
+        growth = load * rng.uniform(0.001, 1)
+        level = np.rint(growth * np.arange(1, 61)) / load
+        assert reversion(level) > RETURNS
+
+
+@pytest.mark.parametrize("level", [1 + 0.3 * np.arange(40), 1e9 + 1e-3 * np.arange(40), 0.1 * np.arange(12)])
+def test_a_line_without_any_noise_says_nothing_of_returning(level: Floats) -> None:
+    assert reversion(level) == 0.0
+
+
+def test_returning_is_judged_the_same_in_every_unit_and_at_every_level() -> None:
+    level = 1 + 0.1 * np.random.default_rng(4).standard_normal(60)
+    seen = reversion(level)
+    assert seen < RETURNS
+    for scale, shift in ((1e9, 0.0), (1e-9, 0.0), (1.0, 1e5), (1e6, -1e9)):
+        assert reversion(scale * level + shift) == pytest.approx(seen, rel=1e-6)

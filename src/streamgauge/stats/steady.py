@@ -11,6 +11,8 @@ _BLOCK = 5
 _GAIN = 0.6
 _NEARLY = 1.3
 _CLEAR = 3.0
+_ROUNDING = 1e-9
+"""Relative difference of two rates that says nothing: moments of a week, in seconds, are no finer."""
 _INFLATION = 3.0  # (1 + 0.5) / (1 − 0.5): what that correlation adds to the variance of a mean
 
 
@@ -26,14 +28,24 @@ def cut(series: Floats) -> int:
     if blocks < 4:
         return 0
     means = series[: blocks * _BLOCK].reshape(blocks, _BLOCK).mean(axis=1)
-    left = np.arange(blocks, 0, -1)
-    # sums over the tail from each block on
-    total = np.cumsum(means[::-1])[::-1]
-    square = np.cumsum((means * means)[::-1])[::-1]
-    score = (square - total * total / left) / (left * left)
-    candidates = score[: blocks // 2 + 1]
+    squares, left = _tail_squares(means), np.arange(blocks, 0, -1)
+    if squares[0] <= blocks * (_ROUNDING * float(np.abs(means).max())) ** 2:
+        return 0  # equal values, as far as their rounding tells
+    candidates = (squares / (left * left))[: blocks // 2 + 1]
     best = int(np.flatnonzero(candidates <= _NEARLY * candidates.min())[0])
     return (best + 1) * _BLOCK if candidates[best] < _GAIN * candidates[0] else 0
+
+
+def _tail_squares(values: Floats) -> Floats:
+    """Sum of squared deviations from its own mean, of the tail from each value on.
+
+    Welford's recurrence from the end: every term is a square, so rounding cannot make a sum negative, as it does where
+    a sum is the difference of two large squares.
+    """
+    count = np.arange(1, len(values) + 1)
+    backwards = values[::-1] - values[-1]
+    before = np.concatenate([[0.0], np.cumsum(backwards)[:-1] / count[:-1]])
+    return np.cumsum((backwards - before) ** 2 * (count - 1) / count)[::-1]
 
 
 def is_steady(series: Floats) -> bool:
@@ -46,5 +58,5 @@ def is_steady(series: Floats) -> bool:
     if half < 3:
         return False
     gap = float(abs(series[:half].mean() - series[-half:].mean()))
-    noise = float(np.std(np.diff(series)))
-    return gap <= _CLEAR * noise * math.sqrt(2 * _INFLATION / half) + 1e-12
+    noise, rounding = float(np.std(np.diff(series))), _ROUNDING * float(np.abs(series).max())
+    return gap <= _CLEAR * noise * math.sqrt(2 * _INFLATION / half) + rounding

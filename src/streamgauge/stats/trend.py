@@ -18,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_INCREMENTS = 5
 LEAST_LEVELS = 12
+_ROUNDING = 1e-12
+"""Share of a number below which a difference is that of its last digits."""
 _MEMORY = (-0.25, 0.95)
 """Correlation that is believed: a more negative one would make intervals narrower than few samples justify."""
 
@@ -54,19 +56,26 @@ def reversion(level: Floats) -> float:
     """How clearly a level returns to where it was: the t statistic of Dickey and Fuller (1979), with one lag.
 
     A walk, and all the more one that drifts upwards, is below −3.5 about once in a hundred times; a level that strays
-    and returns is far below it. 0 with too few samples, or where nothing moves.
+    and returns is far below it. 0 with too few samples, where nothing moves, and where a line says it all: without
+    noise there is no telling.
     """
     if len(level) < LEAST_LEVELS:
         return 0.0
+    rounding = _ROUNDING * float(np.abs(level).max())
+    level = level - level.mean()
     steps = np.diff(level)
-    after, columns = steps[1:], np.column_stack([np.ones(len(steps) - 1), level[1:-1], steps[:-1]])
-    found, _, rank, _ = np.linalg.lstsq(columns, after, rcond=None)
-    if rank < columns.shape[1]:
+    after, columns = steps[1:], np.column_stack([np.ones(len(steps) - 1), steps[:-1], level[1:-1]])
+    # The level is the last column, so its t statistic is read from the last row of the decomposition. The normal
+    # equations would square the condition of the columns: those of a straight line are singular.
+    basis, triangle = np.linalg.qr(columns)
+    if np.any(np.abs(np.diag(triangle)) <= _ROUNDING * np.linalg.norm(columns, axis=0)):
         return 0.0
-    left = after - columns @ found
+    along = basis.T @ after
+    left = after - basis @ along
     power = float(left @ left) / (len(after) - columns.shape[1])
-    error = math.sqrt(power * float(np.linalg.inv(columns.T @ columns)[1, 1]))
-    return float(found[1]) / error if error > 0 else 0.0
+    if power <= rounding**2:
+        return 0.0
+    return float(along[-1] / triangle[-1, -1]) * abs(float(triangle[-1, -1])) / math.sqrt(power)
 
 
 def quantile(freedom: float, share: float) -> float:
