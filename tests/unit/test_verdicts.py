@@ -286,11 +286,34 @@ def test_with_enough_firings_a_p99_is_one(statistic: str, length: int) -> None:
     assert judge(happened, p(statistic, 2.0)).kind is VerdictKind.SUSTAINED
 
 
-def test_a_percentile_that_the_firings_do_not_carry_is_undecided() -> None:
-    happened = recording(walk(0.0, 19), kinds={"event-time": rows(SECOND, 19)}, firings=1)
-    verdict = judge(happened, p("p95", 2.0))
+@pytest.mark.parametrize("statistic", ["p5", "p50", "p75", "p90", "p95"])
+def test_a_percentile_of_too_few_window_results_holds_where_the_maximum_does(statistic: str) -> None:
+    happened = recording(walk(0.0, 60), kinds={"event-time": latencies([(30, 6_000_000, 10)])}, firings=0)
+    verdict = judge(happened, p(statistic, 2.0))
+    assert verdict.kind is VerdictKind.SUSTAINED
+    assert verdict.reasons == (f"event-time {statistic} is at most 6.003ms (the max), the objective is < 2s",)
+    missed = judge(happened, p(statistic, 0.005))
+    assert missed.kind is VerdictKind.OVERLOADED
+    assert missed.reasons == (f"event-time {statistic} is at least 6ms (the min), the objective is < 5ms",)
+
+
+def test_a_low_percentile_is_bounded_by_the_nearest_higher_one_that_is_known() -> None:
+    """Ten window results carry a p50 and a p90, and no p5; one of them was slow."""
+    table = latencies([(s, 10 * SECOND if s == 9 else SECOND, 1) for s in range(10)])
+    verdict = judge(recording(walk(0.0, 10), kinds={"event-time": table}, firings=1), p("p5", 2.0))
+    assert [c.state for c in verdict.checks] == ["holds"]
+    assert verdict.checks[0].sentence == "event-time p5 is at most 1s (the p50), the objective is < 2s"
+
+
+def test_a_percentile_that_its_neighbours_do_not_decide_is_undecided_and_says_between_what_it_is() -> None:
+    table = latencies([(s, 10 * SECOND if s == 9 else SECOND, 1) for s in range(19)])
+    verdict = judge(recording(walk(0.0, 19), kinds={"event-time": table}, firings=1), p("p95", 2.0))
     assert verdict.kind is VerdictKind.UNDECIDED
-    assert verdict.reasons == ("19 firings do not carry a p95; lengthen trial.duration",)
+    (why,) = verdict.reasons
+    assert why == (
+        "19 window results are too few for a p95: event-time is between 1s (the p90) and 10s (the max), "
+        "the objective is < 2s; lengthen trial.duration"
+    )
 
 
 def test_outputs_without_latencies_are_undecided_and_the_sentence_says_what_to_put_out() -> None:

@@ -104,9 +104,29 @@ def test_a_confirmation_that_is_clear_after_some_more_seconds_ends_then() -> Non
     assert kinds == [VerdictKind.UNDECIDED, VerdictKind.OVERLOADED]
 
 
-def test_a_plain_measurement_has_exactly_its_length_however_unclear() -> None:
-    for growth in (-0.2, 0.01, 0.5):
+def test_a_plain_measurement_that_is_undecided_is_extended_up_to_its_limit_and_a_clear_one_is_not() -> None:
+    assert ends(trial(purpose="measure", limit=200), trace(0.01, noise=0.05)) in range(200, 235)
+    for growth in (-0.2, 0.5):
         assert ends(trial(purpose="measure"), trace(growth, noise=0.05)) == 60
+
+
+def test_a_full_length_trial_is_extended_until_it_has_window_results_enough_for_its_percentile() -> None:
+    """One window result every 4 s, some of them too slow for the maximum to decide: a p90 needs ten of them."""
+    p90 = replace(objective("event-time", "<", 2 * SECOND), statistic="p90")
+    seldom = [(s, 10 * SECOND if s == 3 else SECOND, 10) for s in range(3, 400, 4)]
+    whole = seconds(walk(0.0, 400, noise=0.0), kinds={"event-time": latencies(seldom)})
+    whole.columns["firings"][3::4] = 1
+    for purpose in ("measure", "confirm"):
+        stop = ends(trial(purpose=purpose, duration=20, limit=200), whole, LAG, p90)
+        assert stop is not None
+        assert 40 <= stop < 60
+    assert ends(trial(duration=20, limit=30), whole, LAG, p90) in range(30, 35)
+
+
+def test_outputs_that_carry_no_latency_do_not_extend_a_trial() -> None:
+    p90 = replace(objective("event-time", "<", 2 * SECOND), statistic="p90")
+    assert ends(trial(), seconds(walk(0.0, 400, noise=0.0), outputs=10), LAG, p90) == 60
+    assert ends(trial(limit=90), seconds(walk(0.0, 400, noise=0.0)), LAG, p90) in range(90, 105)
 
 
 def test_an_estimate_ends_when_it_is_sharp() -> None:

@@ -28,8 +28,10 @@ def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = N
 
     from rich.text import Text
 
+    from streamgauge.cli.going import check_engines
     from streamgauge.report.encode import document
 
+    check_engines(question)
     forecasts = [_engine(question, choice.label, choice.name) for choice in question.engines]
     total = _total(question, forecasts, limits.budget)
     talk.show(Text("\n".join(_words(question, forecasts, total, limits.budget))))

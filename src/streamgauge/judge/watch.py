@@ -28,7 +28,7 @@ class Watch:
         self._trial = replace(trial, queue_bound=0)
         self._trends = [o for o in objectives if o.metric in TRENDS]
         self._bounds = [o for o in objectives if o.metric in ("queue", "drops")]
-        self._judges_latency = any(o.metric in ("event-time", "processing-time") for o in objectives)
+        self._latencies = [o for o in objectives if o.metric in ("event-time", "processing-time")]
         self._full = trial.duration / SECOND
         self._lean = rule.lean_of(trial.may_end_early, self._full)
         self._limit = max(trial.limit / SECOND, self._full)
@@ -57,15 +57,24 @@ class Watch:
             self._next_look = seconds.stop + math.ceil(self._full - length)
             return False
         self._next_look = math.ceil(seconds.stop + length * (_LATER_LOOKS - 1))
-        clear = (settled and self._is_clear(moves)) or (self._bounds and self._out_of_bounds(seconds))
-        return self._trial.ask.purpose == "measure" or bool(clear)
+        if self._bounds and self._out_of_bounds(seconds):
+            return True
+        return settled and self._is_clear(seconds, moves)
 
     def _leans(self, moves: Trends) -> list[Holding]:
         return [self._lean(e) if (e := evidence(o, moves)) is not None else "unclear" for o in self._trends]
 
-    def _is_clear(self, moves: Trends) -> bool:
+    def _is_clear(self, seconds: Seconds, moves: Trends) -> bool:
         states = self._leans(moves)
-        return "broken" in states or "unclear" not in states
+        return "broken" in states or not ("unclear" in states or self._needs_outputs(seconds))
+
+    def _needs_outputs(self, seconds: Seconds) -> bool:
+        """Whether a latency cannot be judged yet, and more outputs would help: those that came carry latencies."""
+        if not self._latencies:
+            return False
+        measured = measure(Recording(self._trial, seconds))
+        carried = bool(measured.latencies) or not seconds["outputs"].any()
+        return carried and any(check(o, measured).state == "unclear" for o in self._latencies)
 
     def _ends_early(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
         length = moves.judged_seconds
@@ -79,7 +88,7 @@ class Watch:
         if self._bounds and self._out_of_bounds(seconds):
             return True
         # a percentile has no sequential rule: where a latency is judged, only the full length says that it holds
-        if not states or self._judges_latency:
+        if not states or self._latencies:
             return length >= self._full
         return all(state == "holds" for state in states)
 

@@ -165,8 +165,8 @@ class _Exploration:
 
 
 def _watched(trial: Trial, experiment: Experiment) -> Trial:
-    """The trial as the early rule sees it: ``early: false`` makes every one a plain measurement."""
-    return trial if experiment.trial.early else replace(trial, ask=replace(trial.ask, purpose="measure"))
+    """The trial as the early rule sees it: with ``early: false`` every one has its full length, as a confirmation."""
+    return trial if experiment.trial.early else replace(trial, ask=replace(trial.ask, purpose="confirm"))
 
 
 def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int) -> Trial:

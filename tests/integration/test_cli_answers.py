@@ -1,0 +1,64 @@
+"""What a user is told about a simulated system whose truth is known."""
+
+from pathlib import Path
+
+import pytest
+from cli_session import MEASURE, Said, streamgauge, write
+
+DEMAND = """\
+name: retrograde
+workload: windowed-aggregation
+engine: {name: simulated, capacity: 300k/s, contention: 10%, coherence: 1%}
+find: demand
+load: {values: [1M/s]}
+instances: {between: [1, 32]}
+"""
+CAPACITY = """\
+name: scaling
+workload: windowed-aggregation
+engine: {name: simulated, capacity: 100k/s, contention: 2%}
+find: capacity
+instances: [1, 2, 3, 4, 5, 6, 7, 8]
+load: {between: [10k/s, 5M/s]}
+"""
+RAMP = """\
+name: ramp
+workload: windowed-aggregation
+engine: {name: simulated, capacity: 10k/s}
+find: nothing
+load: {profile: ramp, from: 100/s, to: 2k/s, over: 30s}
+trial: {duration: 60s, warmup: 0s}
+"""
+
+
+def run(folder: Path, text: str, *changes: str) -> Said:
+    """The experiment as it is typed, with ``--json``."""
+    overrides = [word for change in changes for word in ("--set", change)]
+    return streamgauge("run", write(folder, text), "--out", folder / "runs", "--json", *overrides)
+
+
+def test_a_noiseless_system_has_a_capacity_for_every_number_of_instances(tmp_path: Path) -> None:
+    said = run(tmp_path, CAPACITY)
+    assert said.code == 0, said.err
+    assert len(said.document["findings"]) == 8
+    for finding in said.document["findings"]:
+        n = int(finding["line"].removeprefix("instances="))
+        boundary = 100_000 * n / (1 + 0.02 * (n - 1)) / 0.99
+        assert finding["holds"]["value"] <= boundary <= finding["fails"]["value"]
+
+
+def test_a_plain_measurement_that_is_undecided_is_extended_up_to_trial_limit(tmp_path: Path) -> None:
+    """The load is at the boundary itself, so no noise ever tells on which side it is."""
+    changes = ("engine.capacity=99k/s", "engine.noise=8%", "load.rate=100k/s", "trial.limit=150s")
+    (trial,) = run(tmp_path, MEASURE, *changes).document["trials"]
+    assert trial["verdict"] == "UNDECIDED"
+    assert trial["measured"]["judged_seconds"] in range(150, 160)
+
+
+@pytest.mark.parametrize("engine", ["spark", "reference"])
+def test_plan_refuses_more_cores_than_there_are_as_run_does(tmp_path: Path, engine: str) -> None:
+    text = MEASURE.replace("{name: simulated, capacity: 100k/s, noise: 2%}", f"{{name: {engine}, cores: 1024}}")
+    planned, ran = (streamgauge(command, write(tmp_path, text), "--json") for command in ("plan", "run"))
+    assert (planned.code, ran.code) == (2, 2)
+    assert planned.document["error"] == ran.document["error"]
+    assert "asks for 1024 cores" in planned.document["error"]
