@@ -55,6 +55,27 @@ def test_a_plain_measurement_that_is_undecided_is_extended_up_to_trial_limit(tmp
     assert trial["measured"]["judged_seconds"] in range(150, 160)
 
 
+def test_the_load_of_a_ramp_is_the_mean_of_what_was_planned_while_it_was_judged(tmp_path: Path) -> None:
+    said = run(tmp_path, RAMP)
+    (trial,) = said.document["trials"]
+    assert trial["load"] == trial["measured"]["load"] == 1525.0
+    assert trial["measured"]["published_rate"] == pytest.approx(1525.0, abs=1)
+    assert said.document["findings"][0]["sentence"] == "measured at 1.525k/s, the objective holds"
+    shown = streamgauge("show", "--out", tmp_path / "runs").out
+    assert "1.525k/s" in shown
+    assert "1.05k/s" not in shown
+
+
+def test_shares_of_the_load_of_a_profile_are_shares_of_what_was_offered(tmp_path: Path) -> None:
+    """A ramp up to 2k/s on a system that carries 1.96k/s: in the last minute the queue grows by 2 % of the load."""
+    changes = ("engine.capacity=1960/s", "trial.warmup=30s", 'objective=["lag-trend <= 3%", "queue <= 500%"]')
+    (trial,) = run(tmp_path, RAMP, *changes).document["trials"]
+    assert trial["load"] == 2000.0
+    assert trial["verdict"] == "SUSTAINED"
+    assert "2.00% of the load" in trial["reasons"][0]
+    assert trial["checks"][1]["threshold"] == 10_000.0
+
+
 @pytest.mark.parametrize("engine", ["spark", "reference"])
 def test_plan_refuses_more_cores_than_there_are_as_run_does(tmp_path: Path, engine: str) -> None:
     text = MEASURE.replace("{name: simulated, capacity: 100k/s, noise: 2%}", f"{{name: {engine}, cores: 1024}}")

@@ -85,7 +85,7 @@ times = st.integers(10**9, 10**14).map(lambda nanos: f"{nanos}ns")
 shares = st.floats(0.0001, 0.99).map(repr)
 valid_loads = st.one_of(
     st.builds(
-        "{{profile: spikes, base: 0/s, peak: {}, every: 100s, length: {}ns, over: 1d}}".format,
+        "{{profile: spikes, base: 0.0001/s, peak: {}, every: 100s, length: {}ns, over: 1d}}".format,
         rates,
         st.integers(1, 10**10),
     ),

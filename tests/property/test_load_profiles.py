@@ -134,7 +134,7 @@ def test_each_shape_has_the_rates_that_it_says() -> None:
     assert spiky.peak == 1000.0
     wave = fluctuating(840.0, 1 / 3, 30 * SECOND)
     assert [p.rate for p in wave.pieces] == [840.0, 280.0, 840.0]
-    assert ramp(0.0, 100.0, 10 * SECOND).mean_rate == 50.0
+    assert ramp(0.0, 100.0, 10 * SECOND).mean_between(0, 10 * SECOND) == 50.0
     assert replay([10.0, 30.0], 2 * SECOND).plan(4 * SECOND).total == 80
     assert [piece.rate for piece in scaled(wave, lambda rate: rate * 2).pieces] == [1680.0, 560.0, 1680.0]
 
@@ -143,3 +143,36 @@ def test_a_ramp_grows_with_the_square_of_time() -> None:
     counts = ramp(0.0, 1000.0, 10 * SECOND).plan(10 * SECOND).count([t * SECOND for t in range(11)])
     assert counts.tolist() == [50 * t * t for t in range(11)]
     assert all(a < b for a, b in pairwise(counts.tolist()))
+
+
+@modest
+@given(profiles, st.integers(0, 60 * SECOND), st.integers(1, 60 * SECOND))
+def test_the_mean_of_an_interval_is_what_the_plan_has_there(profile: LoadProfile, start: int, length: int) -> None:
+    plan = profile.plan(start + length)
+    planned = int(plan.count(start + length)) - int(plan.count(start))
+    # events are whole, and evenly spread over segments of at most a second
+    slack = 2 + 2 * profile.peak * 0.1
+    assert profile.mean_between(start, start + length) * length / SECOND == pytest.approx(planned, abs=slack)
+
+
+@modest
+@given(rates, st.integers(0, 10**15), st.integers(0, 10**15))
+def test_a_constant_profile_has_its_own_rate_in_every_interval(rate: float, start: int, length: int) -> None:
+    assert constant(rate).mean_between(start, start + length) == rate
+    assert steps([(SECOND, rate), (SECOND, rate)]).mean_between(start, start + length) == rate
+
+
+def test_after_its_last_piece_the_last_rate_counts() -> None:
+    profile = ramp(100.0, 2000.0, 30 * SECOND)
+    assert profile.mean_between(0, 60 * SECOND) == 1525.0
+    assert profile.mean_between(30 * SECOND, 90 * SECOND) == 2000.0
+    assert profile.mean_between(15 * SECOND, 15 * SECOND) == pytest.approx(1050.0)
+
+
+def test_a_rate_is_reached_at_the_moment_that_the_shape_has_for_it() -> None:
+    spiky = spikes(base=100.0, peak=1000.0, every=10 * SECOND, length=SECOND, duration=20 * SECOND)
+    assert spiky.reaches(500.0) == 9 * SECOND
+    assert spiky.reaches(100.0) == 0
+    assert spiky.reaches(1000.1) is None
+    assert ramp(0.0, 100.0, 10 * SECOND).reaches(50.0) == 5 * SECOND
+    assert ramp(100.0, 0.0, 10 * SECOND).reaches(50.0) == 0

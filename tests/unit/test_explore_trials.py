@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
-from streamgauge.model.experiment import EngineChoice, Experiment, Span, WorkloadChoice
+import pytest
+
+from streamgauge.model.experiment import EngineChoice, Experiment, Span, TrialPlan, WorkloadChoice
 from streamgauge.model.profile import constant, steps
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND
@@ -25,11 +27,15 @@ def test_the_asked_load_is_offered_at_a_constant_rate() -> None:
     assert (trial.load, trial.instances, trial.engine) == (5e4, 1, "a")
 
 
-def test_a_shape_is_scaled_until_its_mean_is_the_asked_load() -> None:
-    shaped = replace(EXPERIMENT, profile=steps([(10 * SECOND, 100.0), (10 * SECOND, 300.0)]))
+def test_a_shape_is_scaled_until_its_mean_over_the_judged_seconds_is_the_asked_load() -> None:
+    plan = TrialPlan(duration=10 * SECOND, warmup=5 * SECOND)
+    shaped = replace(EXPERIMENT, profile=steps([(10 * SECOND, 100.0), (10 * SECOND, 300.0)]), trial=plan)
     trial = trial_of(shaped, ENGINE, Ask("load", 1000.0, "probe"), 1)
     assert trial.load == 1000.0
     assert [piece.rate for piece in trial.profile.pieces] == [500.0, 1500.0]
+    longer = trial_of(replace(shaped, trial=replace(plan, duration=35 * SECOND)), ENGINE, trial.ask, 1)
+    assert longer.load == pytest.approx(1000.0)
+    assert longer.profile.mean_between(5 * SECOND, 40 * SECOND) == pytest.approx(1000.0)
 
 
 def test_the_other_coordinates_are_instances_and_parameters() -> None:

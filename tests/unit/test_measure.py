@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judge_samples import LOAD, latencies, recording, seconds, trial, walk
+from judge_samples import LAG, LOAD, latencies, recording, seconds, trial, walk
 
+from streamgauge.judge.checks import check
 from streamgauge.judge.measure import lag_samples, latency_samples, measure, trends, warmup
+from streamgauge.model.profile import ramp, steps
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.trial import Recording
 from streamgauge.model.units import SECOND
@@ -18,6 +20,21 @@ def test_rates_are_means_over_the_judged_seconds() -> None:
     assert measured.published_rate == LOAD
     assert measured.served_rate == pytest.approx(0.98 * LOAD)
     assert measured.achieved_share == 1.0
+
+
+def test_the_load_of_a_profile_is_the_mean_of_what_was_planned_for_the_judged_seconds() -> None:
+    ramp_up = replace(trial(warmup=10), profile=ramp(100.0, 2000.0, 30 * SECOND))
+    assert measure(Recording(ramp_up, seconds(np.zeros(70)))).load == pytest.approx(ramp_up.load)
+    assert ramp_up.load == pytest.approx(((100 + 1900 / 3 + 2000) / 2 * 20 + 2000 * 40) / 60)
+    # it was extended: the last rate continues
+    assert measure(Recording(ramp_up, seconds(np.zeros(310)))).load == pytest.approx((27_333.33 + 2000 * 280) / 300)
+
+
+def test_a_profile_that_plans_no_events_for_the_judged_seconds_has_a_load_of_zero() -> None:
+    silent = replace(trial(warmup=10), profile=steps([(10 * SECOND, 100.0), (SECOND, 0.0)]))
+    measured = measure(Recording(silent, seconds(walk(0.02, load=100.0))))
+    assert (measured.load, measured.runaway, measured.lag_reversion) == (0.0, False, 0.0)
+    assert "the queue grows by 1.94/s, allowed is 0/s" in check(LAG, measured).sentence
 
 
 def test_a_fixed_warm_up_is_honoured_whatever_the_series_looks_like() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 from search_play import CRASHES, FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
 
-from streamgauge.model.experiment import Dimension, Span, Strategy
+from streamgauge.model.experiment import Dimension, Span, Strategy, TrialPlan
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.profile import LoadProfile, Piece
@@ -158,7 +158,7 @@ def test_a_crash_in_a_plain_measurement_is_a_failure_of_the_system_under_test() 
 
 def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
     shape = LoadProfile("steps", (Piece(10 * SECOND, 100.0, 100.0), Piece(10 * SECOND, 300.0, 300.0)))
-    question = replace(experiment("nothing", Span()), profile=shape)
+    question = replace(experiment("nothing", Span()), profile=shape, trial=TrialPlan(duration=20 * SECOND))
     findings, past = found(question, lambda _: HOLDS)
     assert [(t.ask.dimension, t.ask.value) for t in past] == [("load", 200.0)]
     assert findings[0].sentence == "measured at 200/s, the objective holds"

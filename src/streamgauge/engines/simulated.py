@@ -183,9 +183,10 @@ class SimulatedTrial:
 
     def _end(self, length: int) -> tuple[int, Ending, str]:
         o, trial = self._options, self._trial
-        if o.crash_at is not None and trial.profile.peak >= o.crash_at:
+        reached = None if o.crash_at is None else trial.profile.reaches(o.crash_at)
+        if o.crash_at is not None and reached is not None and reached < length * SECOND:
             why = f"the simulated system crashes at {format_rate(o.crash_at)}"
-            return min(CRASH_AFTER, length), "crashed", why
+            return min(reached // SECOND + CRASH_AFTER, length), "crashed", why
         if trial.queue_bound:
             acked = np.concatenate([[0], self._ack_total])
             held = (

@@ -88,8 +88,10 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
 
 
 def _growth(trend: Interval, threshold: float, load: float) -> str:
-    interval = f"{trend.low / load:.2%} … {trend.high / load:.2%}"
     moves = "grows" if trend.mean >= 0 else "shrinks"
+    if not load:  # a profile may plan no events for the judged seconds
+        return f"the queue {moves} by {format_rate(abs(trend.mean))}, allowed is {format_rate(threshold)}"
+    interval = f"{trend.low / load:.2%} … {trend.high / load:.2%}"
     return (
         f"the queue {moves} by {format_rate(abs(trend.mean))} ({trend.mean / load:.2%} of the load, "
         f"95 % interval {interval}), allowed is {threshold / load:.2%}"

@@ -40,7 +40,9 @@ class Trends:
     @property
     def runaway(self) -> bool:
         """The lag runs away, whatever the interval says."""
-        grown = (self.lag_end - self.lag_start) / self.lag_seconds / self.load if self.lag_seconds else 0.0
+        if not self.lag_seconds or not self.load:
+            return False
+        grown = (self.lag_end - self.lag_start) / self.lag_seconds / self.load
         return is_runaway(grown, self.lag_seconds)
 
 
@@ -51,9 +53,10 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
     # the last acknowledgement before the judged stretch is where its growth begins
     first = max(int(np.searchsorted(time, warm, "right")) - 1, 0)
     time, lag = time[first:], lag[first:]
+    load = trial.profile.mean_between(warm * SECOND, seconds.stop * SECOND)
     when, latency = latency_samples(seconds.between(warm, seconds.stop)) if latencies else (time[:0], lag[:0])
     return Trends(
-        load=trial.load,
+        load=load,
         warmup_seconds=warm,
         judged_seconds=max(seconds.stop - warm, 0),
         steady=is_steady,
@@ -64,7 +67,7 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
         lag_start=float(lag[0]) if lag.size else 0.0,
         lag_end=float(lag[-1]) if lag.size else 0.0,
         lag_spread=_spread(time, lag),
-        lag_reversion=trend.reversion(lag / trial.load) if trial.load else 0.0,
+        lag_reversion=trend.reversion(lag / load) if load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
     )
 

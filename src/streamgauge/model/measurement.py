@@ -42,6 +42,7 @@ class Measurement:
     """A trial in numbers. Rates are events per second, times nanoseconds."""
 
     load: float
+    """Events per second planned over the judged seconds, on average: what every share of the load is a share of."""
     published_rate: float
     served_rate: float
     warmup_seconds: int

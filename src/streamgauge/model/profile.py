@@ -71,12 +71,34 @@ class LoadProfile:
         """How long the shape itself lasts."""
         return sum(p.duration for p in self.pieces)
 
-    @property
-    def mean_rate(self) -> float:
-        """Mean events per second over the shape."""
-        if len(self.pieces) == 1:
-            return (self.pieces[0].rate + self.pieces[0].until) / 2
-        return float(sum(p.count(p.duration) for p in self.pieces) / Fraction(self.duration, SECOND))
+    def mean_between(self, start: int, stop: int) -> float:
+        """Mean events per second planned from ``start`` to ``stop``; an empty interval has the rate at its start."""
+        first = self.pieces[0].rate
+        if all(p.rate == p.until == first for p in self.pieces):
+            return first
+        stop = max(stop, start + 1)
+        return float((self._count(stop) - self._count(start)) / Fraction(stop - start, SECOND))
+
+    def _count(self, until: int) -> Fraction:
+        """Exact number of events due in the first ``until`` nanoseconds."""
+        total, left = Fraction(0), until
+        for piece in self.pieces:
+            total += piece.count(min(left, piece.duration))
+            left -= piece.duration
+            if left <= 0:
+                return total
+        return total + Fraction(self.last_rate) * Fraction(left, SECOND)
+
+    def reaches(self, rate: float) -> int | None:
+        """The first nanosecond at which so many events per second are planned; None: never."""
+        begin = 0
+        for piece in self.pieces:
+            if piece.rate >= rate:
+                return begin
+            if piece.until >= rate:
+                return begin + int(piece.duration * (rate - piece.rate) / (piece.until - piece.rate))
+            begin += piece.duration
+        return None
 
     def plan(self, horizon: int) -> "Plan":
         """When every event of the first ``horizon`` nanoseconds is due."""
@@ -201,6 +223,14 @@ def fluctuating(rate: float, low_share: float, duration: int) -> LoadProfile:
 def replay(rates: list[float], step: int = SECOND) -> LoadProfile:
     """A recorded series of rates, one per ``step``."""
     return steps([(step, rate) for rate in rates], "replay")
+
+
+def planned_load(profile: LoadProfile, warmup: int | None, duration: int) -> float:
+    """Mean events per second planned for the seconds that a trial is to judge: ``duration`` after its warm-up.
+
+    A warm-up that a steady-state test ends (None) has no length before the trial, and counts as none.
+    """
+    return profile.mean_between(warmup or 0, (warmup or 0) + duration)
 
 
 def scaled(profile: LoadProfile, by: Callable[[float], float]) -> LoadProfile:

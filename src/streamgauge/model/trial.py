@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from streamgauge.model.profile import LoadProfile
+from streamgauge.model.profile import LoadProfile, planned_load
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
@@ -60,8 +60,11 @@ class Trial:
 
     @property
     def load(self) -> float:
-        """Events per second that this trial offers, on average."""
-        return self.profile.mean_rate
+        """Events per second that this trial is to offer while it is judged, on average.
+
+        Which seconds were judged is known afterwards: ``Measurement.load`` is the mean over those.
+        """
+        return planned_load(self.profile, self.warmup, self.duration)
 
     @property
     def may_end_early(self) -> bool:

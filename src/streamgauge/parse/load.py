@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from streamgauge.model import profile as shapes
 from streamgauge.model.experiment import Span, TrialPlan
 from streamgauge.model.profile import LoadProfile
-from streamgauge.model.units import format_duration
+from streamgauge.model.units import format_duration, format_rate
 from streamgauge.parse import sections
 from streamgauge.parse.fields import fits
 from streamgauge.parse.nodes import Leaf, Table
@@ -43,7 +43,7 @@ def read_load(table: Table, trial: TrialPlan, problems: Problems) -> Load | None
     else:
         profile = _shape(section, trial, table, problems)
         if profile is not None and len(problems) == before:
-            _check_shape(profile, table, problems)
+            _check_shape(profile, section, trial, table, problems)
     return Load(span_of(section.between, section.values), profile) if len(problems) == before else None
 
 
@@ -121,8 +121,21 @@ def _fluctuating(
     return shapes.steps([(third, section.rate), (third, low), (over - 2 * third, section.rate)], "fluctuating")
 
 
-def _check_shape(profile: LoadProfile, table: Table, problems: Problems) -> None:
+def _check_shape(
+    profile: LoadProfile, section: sections.Searched, trial: TrialPlan, table: Table, problems: Problems
+) -> None:
+    load = shapes.planned_load(profile, trial.warmup, trial.duration)
+    highest = max(section.between or section.values or [load])
     if profile.duration > sections.LONGEST:
         problems.add(table.mark, "load", "the profile is longer than a week")
     elif profile.peak <= 0:
         problems.add(table.mark, "load", "the profile has no events")
+    elif load <= 0:
+        begin, end = trial.warmup or 0, (trial.warmup or 0) + trial.duration
+        message = f"the profile has no events from {format_duration(begin)} to {format_duration(end)}, which are judged"
+        problems.add(table.mark, "load", f"{message}; change the profile, trial.warmup or trial.duration")
+    elif profile.peak * (highest / load) > sections.MOST_RATE:
+        name = "between" if section.between is not None else "values"
+        peak = format_rate(profile.peak * (highest / load))
+        message = f"at a mean of {format_rate(highest)} the profile would have a peak of {peak}; the most is "
+        _at(table, problems, name, f"{message}{format_rate(sections.MOST_RATE)}")

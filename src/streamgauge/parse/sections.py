@@ -98,7 +98,7 @@ class TrialSection(Section):
 
 
 class Searched(Section):
-    """Values of the load to search in; with a profile, its mean rate is scaled to them."""
+    """Values of the load to search in; with a profile, its mean over the judged seconds is scaled to them."""
 
     between: tuple[Load, Load] | None = Field(default=None, description="range of the load to search in")
     values: list[Load] | None = Field(default=None, min_length=1, max_length=MOST_LEVELS, description="loads to test")

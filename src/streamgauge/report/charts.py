@@ -54,7 +54,7 @@ def chart_data(judged: Judged, seconds: Seconds, role: str) -> dict[str, Any]:
         "trial": judged.number,
         "role": role,
         "engine": judged.trial.engine,
-        "load": judged.trial.load,
+        "load": judged.load,
         "verdict": judged.verdict.kind.value,
         "warmup": judged.measurement.warmup_seconds,
         "step": step,

@@ -73,7 +73,7 @@ def _trial(judged: Judged, units: dict[str, str]) -> dict[str, Any]:
         "dimension": trial.ask.dimension,
         "value": trial.ask.value,
         "unit": unit_name(units.get(trial.ask.dimension, "")),
-        "load": trial.load,
+        "load": judged.load,
         "instances": trial.instances,
         "purpose": trial.ask.purpose,
         "repetition": trial.ask.repetition,

@@ -58,10 +58,10 @@ def latency_points(finding: Finding, trials: Sequence[Judged]) -> list[tuple[str
     points: list[tuple[str, Judged]] = []
     if finding.status == "measured":
         only = holding(finding, trials) or failing(finding, trials)
-        return [] if only is None else [(format_rate(only.trial.load), only)]
+        return [] if only is None else [(format_rate(only.load), only)]
     proof = holding(finding, trials)
     if proof is not None:
-        points.append(("100%" if finding.dimension == "load" else format_rate(proof.trial.load), proof))
+        points.append(("100%" if finding.dimension == "load" else format_rate(proof.load), proof))
     numbered = {t.number: t for t in trials}
     return points + [(format_share(share), numbered[n]) for share, n in finding.also if n in numbered]
 
@@ -97,7 +97,7 @@ def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> Laten
     return LatencyLine(
         kind=kind,
         at=at,
-        load=format_rate(judged.trial.load),
+        load=format_rate(judged.load),
         trial=judged.number,
         average=brief(summary.average),
         least=brief(summary.least),

@@ -7,7 +7,7 @@ from streamgauge.report import published
 from streamgauge.report.latency import PERCENTILES, LatencyLine, footnote
 from streamgauge.report.markup import Child, Markup, element, table
 from streamgauge.report.picture import bracket_picture
-from streamgauge.report.view import FindingView, TrialRow, as_sentence
+from streamgauge.report.view import FindingView, TrialRow, as_sentence, searched_name
 from streamgauge.report.why import Limit, Why
 
 
@@ -65,7 +65,7 @@ def _bracket(finding: FindingView) -> list[Child]:
 def _trials(finding: FindingView) -> Markup:
     own_value = any(row.value != row.load for row in finding.rows)
     heads: list[Child] = ["trial", "for", "verdict", "because", "proves"]
-    heads += [finding.dimension] if own_value else []
+    heads += [searched_name(finding)] if own_value else []
     heads += ["load", "queue growth", "avg latency", "recorded"]
     return table(heads, (_trial(row, own_value) for row in finding.rows), numbers=5, class_="trials")
 

@@ -27,6 +27,11 @@ class Judged:
         return self.trial.number
 
     @property
+    def load(self) -> float:
+        """Events per second planned over the judged seconds, on average."""
+        return self.measurement.load
+
+    @property
     def virtual(self) -> bool:
         """Imagined in virtual time: no process ran."""
         return self.facts.get("virtual") is True

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamgauge.report.latency import PERCENTILES, LatencyLine, footnote
-from streamgauge.report.view import FindingView, RunView, TrialRow, as_sentence
+from streamgauge.report.view import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.why import Why
 
 _COLOURS = {
@@ -95,7 +95,7 @@ def _table(finding: FindingView) -> Table:
     table.add_column("trial", justify="right", no_wrap=True)
     table.add_column("for", no_wrap=True)
     if own_value:
-        table.add_column(finding.dimension, justify="right", no_wrap=True)
+        table.add_column(searched_name(finding), justify="right", no_wrap=True)
     table.add_column("load", justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)

@@ -118,6 +118,14 @@ def _finding(finding: Finding, story: Story) -> FindingView:
     )
 
 
+def searched_name(finding: FindingView) -> str:
+    """What to call the searched values beside the loads that the trials had.
+
+    The load of a profile is known once it is known which seconds were judged; before that, it is the planned one.
+    """
+    return "planned load" if finding.dimension == "load" else finding.dimension
+
+
 def _end(end: End | None, unit: str) -> str:
     if end is None:
         return ""
@@ -133,7 +141,7 @@ def _row(judged: Judged, finding: Finding) -> TrialRow:
         purpose=trial.ask.purpose,
         at=trial.ask.value,
         value=format_value(trial.ask.value, finding.unit),
-        load=format_rate(trial.load),
+        load=format_rate(judged.load),
         verdict=verdict.kind.value,
         seconds=judged.seconds,
         latency=format_duration(event_time.average) if event_time and event_time.rows else "–",

@@ -35,7 +35,7 @@ def why(finding: Finding, trials: Sequence[Judged]) -> Why | None:
     for end, judged in (("fails", failing(finding, trials)), ("holds", holding(finding, trials))):
         limits = () if judged is None else _limits(judged)
         if judged is not None and limits:
-            return Why(judged.number, end, format_rate(judged.trial.load), limits)
+            return Why(judged.number, end, format_rate(judged.load), limits)
     return None
 
 

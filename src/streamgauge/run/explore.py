@@ -15,7 +15,7 @@ from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.finding import Told
-from streamgauge.model.profile import LoadProfile, constant, scaled
+from streamgauge.model.profile import LoadProfile, constant, planned_load, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.answer import Explored, answer, hint_of, spent
@@ -221,7 +221,7 @@ def _profile(experiment: Experiment, load: float | None, params: dict[str, Any])
             )
     if shape is None or shape.shape == "constant":
         return constant(load)
-    factor = load / shape.mean_rate
+    factor = load / planned_load(shape, experiment.trial.warmup, experiment.trial.duration)
     return scaled(shape, lambda rate: rate * factor)
 
 

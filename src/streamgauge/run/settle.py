@@ -24,9 +24,11 @@ def settle(stage: Stage, system: Deployment, tail: int, trigger: int) -> tuple[i
     Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
     micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
     """
-    most = max(_LONG_LAG, _LONG_BATCHES * trigger) / SECOND * stage.trial.load
+    passed = Clock().monotonic_ns() - stage.start_ns
+    load = stage.trial.profile.mean_between(stage.trial.warmup or 0, passed)
+    most = max(_LONG_LAG, _LONG_BATCHES * trigger) / SECOND * load
     drained = tail > 0 and stage.status()["lag"] <= most
-    at = Clock().monotonic_ns() - stage.start_ns + tail
+    at = passed + tail
     for line in stage.lines:
         if drained:
             line.end(at)

@@ -1,6 +1,7 @@
 """Questions: the lines that an experiment asks for."""
 
 from streamgauge.model.experiment import INSTANCES, LOAD, Dimension, Experiment, Span
+from streamgauge.model.profile import planned_load
 from streamgauge.search.line import LEAST_PRECISION, Line, listed
 
 Fixed = tuple[tuple[str, float], ...]
@@ -57,7 +58,9 @@ def _measured(experiment: Experiment) -> tuple[Line, ...]:
     if span.between is not None:
         span = Span(values=span.between)
     if not span.values and experiment.profile is not None:
-        span, dimension = Span(values=(experiment.profile.mean_rate,)), LOAD
+        plan = experiment.trial
+        span = Span(values=(planned_load(experiment.profile, plan.warmup, plan.duration),))
+        dimension = LOAD
     counts = listed(experiment.instances, "count", experiment.search.precision)
     if len(counts) < 2:
         return (_line(experiment, dimension, span, ()),)
