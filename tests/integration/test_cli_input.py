@@ -34,7 +34,31 @@ def test_a_binary_file_is_no_experiment(tmp_path: Path) -> None:
 
 def test_a_huge_file_is_no_experiment(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"a" * (1 << 21))
-    assert "1 MiB" in refused("plan", tmp_path / "a.yaml")
+    assert "64 KiB" in refused("plan", tmp_path / "a.yaml")
+
+
+def test_the_size_of_a_file_has_one_limit(tmp_path: Path) -> None:
+    largest = EXPERIMENT + "#" * (64 * 1024 - len(EXPERIMENT))
+    assert streamgauge("plan", write(tmp_path, largest)).code == 0
+    by_file = refused("plan", write(tmp_path, largest + "#"))
+    by_key = refused("plan", write(tmp_path), "--set", f"description={'a' * (64 * 1024 + 1)}")
+    limit = "larger than 64 KiB; an experiment is a page, not a data set"
+    assert limit in by_file
+    assert limit in by_key
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("run {file} --out", "list --out", "show --out", "resume --out", "report --out", "clean --out"),
+        *("calibrate --out", "doctor --out", "report --html", "init"),
+    ],
+)
+def test_an_empty_path_is_refused(tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path)
+    assert "is empty" in refused(*words.format(file=file).split(), "")
+    assert [*tmp_path.iterdir()] == [file]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")

@@ -8,6 +8,7 @@ import pytest
 from pydantic import Field
 
 from streamgauge.engines.base import Options
+from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.experiment import LOAD, Span, TrialPlan
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
 from streamgauge.model.transport import TransportChoice
@@ -270,3 +271,43 @@ def test_an_engine_says_itself_what_it_cannot_do() -> None:
     )
     with pytest.raises(ExperimentError, match=r"3:43: engine\.stages\[0\]: a duration needs a unit"):
         read(text, "my.yaml", engines=PICKY)
+
+
+@pytest.mark.parametrize("seed", [0, 10**17, 10**18, 1234567890123456789, 2**63 - 1])
+def test_a_seed_may_be_any_number_of_63_bits(seed: int) -> None:
+    experiment = read(f"{SEARCHED}seed: {seed}\n")
+    assert experiment.seed == seed
+    assert read(write(experiment)) == experiment
+
+
+@pytest.mark.parametrize("seed", [2**63, 10**19, -1, "1.5", "'1'", "1k", "true"])
+def test_another_seed_is_refused_with_the_limit(seed: object) -> None:
+    assert problems_of(f"{SEARCHED}seed: {seed}\n") == [
+        "my.yaml:6:7: seed: must be a whole number from 0 to 2^63 - 1, without quotes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("latency < 2s", "event-time p99 < 2s or processing-time p99 < 2s"),
+        ("Latency p95 < 2s", "event-time p99 < 2s or processing-time p99 < 2s"),
+        ("p95 < 2s", "event-time p95 < 2s or processing-time p95 < 2s"),
+    ],
+)
+def test_an_objective_on_latency_is_told_its_two_metrics(text: str, advice: str) -> None:
+    (problem,) = problems_of(f"{SEARCHED}objective: {text}\n")
+    assert f"is not a metric; latency is measured as {advice}; allowed: " in problem
+    assert "did you mean" not in problem
+
+
+def test_settings_of_spark_may_be_numbers_and_truth_values() -> None:
+    options = SparkOptions.model_validate(
+        {"settings": {"spark.sql.shuffle.partitions": 10, "spark.memory.fraction": 0.5, "a": True, "b": "64m"}}
+    )
+    assert options.settings == {
+        "spark.sql.shuffle.partitions": "10",
+        "spark.memory.fraction": "0.5",
+        "a": "true",
+        "b": "64m",
+    }

@@ -88,6 +88,7 @@ def test_the_list_tells_finished_from_unfinished(tmp_path: Path) -> None:
         ended="",
         exit_code=0,
         sentences=("a holds 700k/s and fails at 730k/s",),
+        titles=("",),
     )
     assert (unfinished.state, unfinished.trials, unfinished.exit_code) == ("unfinished", 1, None)
 

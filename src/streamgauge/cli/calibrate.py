@@ -68,7 +68,7 @@ def command(
         site(folder, placement, talk.say, limits, choice) as at,
     ):
         found = calibrate(at, machine_name())
-    keep(root, found)
+    talk.keep(f"The calibration is in {keep(root, found)}.")
     talk.show(render_calibration(found))
     verdicts = {verdict for verdict, _ in found.problems()}
     code = ExitCode.SUT_FAILED if "FAILED" in verdicts else ExitCode.INVALID if verdicts else ExitCode.FINE

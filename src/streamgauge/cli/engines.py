@@ -1,68 +1,123 @@
 """``streamgauge engines``: the systems under test that are known here."""
 
-from typing import TYPE_CHECKING, Any
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+
+import typer
 
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
-from streamgauge.model.units import format_count, format_duration, format_rate, format_share
+from streamgauge.cli.trouble import Trouble
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
     from rich.console import RenderableType
 
-_WRITTEN = {"8s": format_duration, "50k/s": format_rate, "50k": format_count, "25%": format_share}
-"""How a default is written, by the example in the schema of its type."""
+    from streamgauge.engines.base import Engine
+
+T = TypeVar("T")
 
 
-def command(json: Json = False) -> None:
-    """List the engines and their options."""
+def engine_names(incomplete: str) -> list[str]:
+    """For the shell: the engines."""
+    from streamgauge.engines.registry import engines
+
+    return [name for name in sorted(engines()) if name.startswith(incomplete)]
+
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Show only this engine.", autocompletion=engine_names),
+]
+
+
+def command(name: Name = None, json: Json = False) -> None:
+    """List the engines and their options, or those of one engine."""
     from rich.console import Group
 
-    from streamgauge.engines.base import VirtualEngine
     from streamgauge.engines.registry import broken, engines
     from streamgauge.report.encode import document
 
     talk = Talk(json)
-    found: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "summary": engine.summary,
-            "virtual": isinstance(engine, VirtualEngine),
-            "workloads": None if engine.workloads is None else sorted(engine.workloads),
-            "options": fields_of(engine.options.model_json_schema()),
-        }
-        for name, engine in sorted(engines().items())
-    ]
     for problem in broken():
         talk.say(problem)
-    talk.show(Group(*[render_fields(f["name"], f["summary"], f["options"]) for f in found]))
+    found = [_described(label, engine) for label, engine in chosen(engines(), name, "engine").items()]
+    talk.show(Group(*[_rendered(one) for one in found]))
     talk.end(document(0, engines=found, problems=[*broken()]))
 
 
-def fields_of(schema: dict[str, Any]) -> list[dict[str, Any]]:
-    """Options or parameters as a list: name, default, meaning."""
+def chosen(known: Mapping[str, T], name: str | None, kind: str) -> dict[str, T]:
+    """All of them in order of their names, or the one that is named."""
+    if name is None:
+        return dict(sorted(known.items()))
+    if name in known:
+        return {name: known[name]}
+    near = difflib.get_close_matches(name[:200], known, 1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise Trouble(f"There is no {kind} {name[:200]!r}.{guess} Known: {', '.join(sorted(known))}.")
+
+
+def _described(name: str, engine: "Engine") -> dict[str, Any]:
+    from streamgauge.engines.base import VirtualEngine, transports
+
+    return {
+        "name": name,
+        "summary": engine.summary,
+        "virtual": isinstance(engine, VirtualEngine),
+        "workloads": None if engine.workloads is None else sorted(engine.workloads),
+        "transports": sorted(transports(engine)),
+        "options": fields_of(engine.options),
+    }
+
+
+def _rendered(one: dict[str, Any]) -> "RenderableType":
+    workloads = "all workloads" if one["workloads"] is None else f"workloads {', '.join(one['workloads'])}"
+    lines = [one["summary"], f"supports {workloads}; transports {', '.join(one['transports'])}"]
+    return render_fields(one["name"], lines, one["options"])
+
+
+def fields_of(model: "type[BaseModel]") -> list[dict[str, Any]]:
+    """Options or parameters as a list: name, default as a user writes it, allowed values, meaning."""
+    from streamgauge.parse.spell import spelled
+
+    fields = model.model_fields
+    given = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    defaults = {name: None if field.is_required() else given[name] for name, field in fields.items()}
+    written = spelled(model, {name: value for name, value in defaults.items() if value is not None})
     return [
-        {"name": name, "default": _written(field), "description": field.get("description", "")}
-        for name, field in schema.get("properties", {}).items()
+        {
+            "name": field.alias or name,
+            "default": written.get(name),
+            "values": [*_allowed(field.annotation)],
+            "description": field.description or "",
+        }
+        for name, field in fields.items()
     ]
 
 
-def _written(field: dict[str, Any]) -> Any:  # noqa: ANN401 (as the schema has it)
-    """A default as the user would write it: 5ms, not 5000000."""
-    default = field.get("default")
-    examples = field.get("examples") or [""]
-    if isinstance(default, bool) or not isinstance(default, int | float) or examples[0] not in _WRITTEN:
-        return default
-    return _WRITTEN[examples[0]](default)
+def _allowed(annotation: object) -> Iterable[str]:
+    """The values of a choice; nothing for every other type."""
+    return [value for value in get_args(annotation) if isinstance(value, str)]
 
 
-def render_fields(name: str, summary: str, fields: list[dict[str, Any]]) -> "RenderableType":
+def render_fields(name: str, lines: Iterable[str], fields: list[dict[str, Any]]) -> "RenderableType":
     """One engine or workload for the terminal."""
     from rich.console import Group
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
     for field in fields:
-        default = "–" if field["default"] is None else str(field["default"])
-        table.add_row(Text(field["name"]), Text(default, style="dim"), Text(field["description"]))
-    return Group(Text(name, style="bold"), Text(f"  {summary}"), table, Text(""))
+        meaning = f"{field['description']} ({', '.join(field['values'])})" if field["values"] else field["description"]
+        table.add_row(Text(field["name"]), Text(_default(field["default"]), style="dim"), Text(meaning))
+    told = [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines]
+    return Group(Text(name, style="bold"), *told, table, Text(""))
+
+
+def _default(value: object) -> str:
+    """A default as it is written in an experiment file; a dash if there is none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "–" if value is None or value in ("", {}, []) else str(value)

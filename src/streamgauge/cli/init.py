@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from streamgauge.cli.options import Json
+from streamgauge.cli.options import Json, path_from
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
 from streamgauge.report.encode import document
@@ -43,7 +43,9 @@ seed: 7
 
 
 def command(
-    path: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write.")] = Path("experiment.yaml"),
+    path: Annotated[Path, typer.Argument(metavar="FILE", parser=path_from, help="The file to write.")] = Path(
+        "experiment.yaml"
+    ),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it is there.")] = False,
     json: Json = False,
 ) -> None:
@@ -57,5 +59,6 @@ def command(
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise Trouble(f"{path} cannot be written: {reason}. Choose another place.") from None
+    talk.keep(f"The experiment is in {path}.")
     talk.say(f"Wrote {path}. Run it with: streamgauge run {path}")
     talk.end(document(0, path=str(path)))

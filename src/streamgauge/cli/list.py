@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.options import RUNS, Json, Out
 from streamgauge.cli.talk import Talk
+from streamgauge.model.text import on_one_line
 
 if TYPE_CHECKING:
     from streamgauge.store import RunSummary
@@ -25,13 +26,19 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     table.add_column("trials", justify="right")
     table.add_column("found", ratio=1)
     for run in known:
-        found = " ".join(run.sentences) or run.reason or f"{run.state}: streamgauge resume {run.id}"
-        table.add_row(Text(run.id), Text(str(run.trials)), Text(found))
+        table.add_row(Text(on_one_line(run.id)), Text(str(run.trials)), Text(_found(run)))
     if known:
         talk.show(table)
     else:
         talk.say(f"There are no runs in {out}. `streamgauge run quickstart` makes the first one.")
     talk.end(document(0, runs=[_row(run) for run in known]))
+
+
+def _found(run: "RunSummary") -> str:
+    """What a run found, a line for each result, with the engine and the series it belongs to if there are several."""
+    titled = zip(run.titles, run.sentences, strict=True)
+    lines = [f"{title}: {sentence}" if title else sentence for title, sentence in titled]
+    return "\n".join(lines) or run.reason or f"{run.state}: streamgauge resume {run.id}"
 
 
 def _row(run: "RunSummary") -> dict[str, Any]:
@@ -45,5 +52,6 @@ def _row(run: "RunSummary") -> dict[str, Any]:
         "ended": run.ended,
         "run_exit_code": run.exit_code,
         "found": [*run.sentences],
+        "titles": [*run.titles],
         "reason": run.reason,
     }

@@ -13,9 +13,6 @@ from streamgauge.run.clock import Limits, Pace
 if TYPE_CHECKING:
     from streamgauge.model.experiment import Experiment
 
-_LARGEST_FILE = 1 << 20
-"""An experiment file is a page of text; more is a mistake, and need not be read to know it."""
-
 
 def load_experiment(named: str, overrides: Sequence[str] | None) -> "Experiment":
     """The experiment of a file or of a shipped name, checked, with ``--set`` applied."""
@@ -55,26 +52,28 @@ def load_text(named: str) -> tuple[str, str]:
     names = sorted(shipped_names())
     if named in names:
         return shipped_text(named), named
-    raise Trouble(f"There is no experiment {named[:200]!r}: no such file, and no shipped one. {_hint(named, names)}")
+    raise Trouble(f"There is no experiment file {named[:200]!r} and no built-in one. {_hint(named, names)}")
 
 
 def _hint(named: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(named[:200], names, 1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
-    shipped = f"Shipped: {', '.join(names)}." if names else "None are shipped."
-    return f"{guess}{shipped} `streamgauge init` writes a first file."
+    built_in = f"`streamgauge experiments` lists the built-in ones: {', '.join(names)}."
+    return f"{guess}{built_in} `streamgauge init` writes a first file."
 
 
 def _read(path: Path) -> str:
+    from streamgauge.parse.nodes import MOST_BYTES, TOO_LARGE
+
     if path.is_dir():
         raise Trouble(f"{path} is a folder, not an experiment file. Name the file in it.")
     try:
         with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE + 1)
+            content = file.read(MOST_BYTES + 1)
     except OSError as error:
         raise Trouble(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
-    if len(content) > _LARGEST_FILE:
-        raise Trouble(f"{path} is larger than 1 MiB; an experiment file is a page of text.")
+    if len(content) > MOST_BYTES:
+        raise Trouble(f"{path} is {TOO_LARGE}.")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -8,7 +8,6 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -18,8 +17,10 @@ from streamgauge import __version__
 from streamgauge.cli import (
     calibrate,
     clean,
+    completion,
     doctor,
     engines,
+    experiments,
     init,
     plan,
     report,
@@ -34,14 +35,16 @@ from streamgauge.cli import (
 from streamgauge.cli import list as list_
 from streamgauge.cli.interrupt import interruptible
 from streamgauge.cli.java import settle_java
+from streamgauge.cli.streams import lost_stdout, open_streams
 from streamgauge.cli.trouble import Trouble
+from streamgauge.model.text import printable
 from streamgauge.report.encode import document
 from streamgauge.run.clock import now
 from streamgauge.run.exits import ExitCode
 
 app = typer.Typer(
     name="streamgauge",
-    help="What load can this streaming job hold, at what latency, on how many instances, and is the answer true?",
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -60,8 +63,10 @@ for command in (
     doctor,
     setup,
     clean,
+    experiments,
     engines,
     workloads,
+    completion,
 ):
     app.command(command.__name__.rsplit(".", 1)[-1])(command.command)
 
@@ -77,35 +82,56 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
-    """What load can this streaming job hold, at what latency, on how many instances, and is the answer true?"""
+    """Measure the highest load that a streaming job can sustain, and its latency at that load.
+
+    `streamgauge experiments` lists the built-in experiments. `streamgauge run quickstart` runs the first of them.
+    """
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. The one place where everything ends up."""
-    talk.documents_written = 0
+    talk.documents_written, talk.results_kept = 0, ""
     arguments = [*(sys.argv[1:] if argv is None else argv)]
+    if argv is None:
+        open_streams()
     try:
         with interruptible():
-            settle_java()
+            if not completion.prepare_completion():
+                settle_java()
             code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
     except BaseException as error:
         code = _ended_by(error, arguments)
     if argv is None:
-        _leave(code)
+        _leave(_written(code))
     sys.exit(code)
 
 
+def _written(code: int) -> int:
+    """The exit code, after a sentence on stderr if stdout has not got everything.
+
+    A command that has kept its results elsewhere keeps its exit code. So does one whose reader has seen enough, as in
+    ``streamgauge list | head``.
+    """
+    lost = lost_stdout()
+    if lost is None or (lost.errno == errno.EPIPE and not talk.results_kept):
+        return code
+    sentence = f"The output could not be written to stdout: {lost.strerror}. {talk.results_kept}"
+    print(printable(sentence.strip()), file=sys.stderr)
+    return code if talk.results_kept else code or ExitCode.USAGE
+
+
 def _leave(code: int) -> NoReturn:
-    """End the process at once, with all that was said.
+    """End the process immediately, after everything was written.
 
     Everything is on the disk and every child is gone by now. Python's own way out would take Arrow's threads apart
     while one of them still works for a command that was interrupted, and the abort would take the exit code's place.
     """
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # the reader is gone, or it was closed
-            stream.flush()
+        stream.flush()
     os._exit(code)
 
 
@@ -113,13 +139,10 @@ def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
     """Whatever ended the command, as a sentence and an exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.BUG
-    if isinstance(error, BrokenPipeError):  # the reader has seen enough: `streamgauge list | head`
-        talk.silence_stdout()
-        return ExitCode.FINE
     sentence, code, problems = _in_words(error, arguments)
     if "--json" in arguments and not talk.documents_written:
         talk.write_document(document(code, error=sentence, problems=problems))
-    print(sentence, file=sys.stderr)
+    print(printable(sentence), file=sys.stderr)
     return code
 
 

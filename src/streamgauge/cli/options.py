@@ -5,23 +5,67 @@ from typing import Annotated
 
 import typer
 
+RUNS = Path("runs")
+
+
+def path_from(text: str | Path) -> Path:
+    """A path from the command line, or its default. An empty one would silently be the current folder."""
+    if isinstance(text, str) and not text.strip():
+        raise typer.BadParameter("the name is empty. Name a file or folder, or write . for the current folder.")
+    return Path(text)
+
+
+def experiment_names(incomplete: str) -> list[str]:
+    """For the shell: the built-in experiments, and experiment files in the current folder."""
+    from streamgauge.parse.shipped import shipped_names
+
+    files = sorted(path.name for path in Path().glob("*.yaml"))
+    return [name for name in (*shipped_names(), *files) if name.startswith(incomplete)]
+
+
+def run_names(ctx: typer.Context, incomplete: str) -> list[str]:
+    """For the shell: the runs of the results folder."""
+    from streamgauge.store import Store, StoreError
+
+    try:
+        known = [run.id for run in Store(Path(ctx.params.get("out") or RUNS)).runs()]
+    except (OSError, ValueError, StoreError):
+        known = []
+    return [name for name in ("@last", *reversed(known)) if name.startswith(incomplete)]
+
+
 ExperimentArgument = Annotated[
-    str, typer.Argument(metavar="EXPERIMENT", help="An experiment file, or the name of a shipped experiment.")
+    str,
+    typer.Argument(
+        metavar="EXPERIMENT",
+        help="An experiment file, or the name of a built-in experiment (`streamgauge experiments` lists them).",
+        autocompletion=experiment_names,
+    ),
 ]
 RunArgument = Annotated[
-    str, typer.Argument(metavar="RUN", help="A run: its id, a unique prefix of it, @last or @last~1.")
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="A run: its id, a unique prefix of it, its experiment's name, @last or @last~1.",
+        autocompletion=run_names,
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
-Out = Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Where runs live.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="FOLDER", parser=path_from, help="Store run results in this folder.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the experiment, as in search.precision=2%."),
 ]
 Budget = Annotated[
     str | None,
-    typer.Option("--budget", metavar="TIME", help="Time for all trials, as in 10m; ends with what is known."),
+    typer.Option(
+        "--budget",
+        metavar="TIME",
+        help="Stop when the trials have used this much time (for example 10m) and report the result so far.",
+    ),
 ]
 Pace = Annotated[
     float, typer.Option("--pace", hidden=True, min=0.0, help="Real seconds per virtual second, to watch or to test.")
 ]
-RUNS = Path("runs")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamgauge.cli.options import RUNS, Json, Out, RunArgument
+from streamgauge.cli.options import RUNS, Json, Out, RunArgument, path_from
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 Html = Annotated[
     Path | None,
     typer.Option(
-        "--html", metavar="FILE", help="Where to write the page; report.html in the run's folder if left out."
+        "--html",
+        metavar="FILE",
+        parser=path_from,
+        help="Where to write the page; report.html in the run's folder if left out.",
     ),
 ]
 
@@ -33,6 +36,7 @@ def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json
     found = find_run(out, run)
     page = page_of(found, story_of(found, shown(found)))
     path = found.keep_report(page) if html is None else _written(html, page)
+    talk.keep(f"The report is in {path}.")
     talk.show(Text(str(path), no_wrap=True))
     talk.end(document(0, run=found.id, path=str(path), bytes=len(page)))
 

@@ -20,6 +20,7 @@ def command(
     from streamgauge.cli.runs import budget_of, find_run, shown
 
     found = find_run(out, run)
+    talk.keep(f"The results are in {found.path}.")
     ending = found.ending()
     if ending is not None and not ending.ended:
         talk.say(f"run {found.id} is finished already; this is what it found.")

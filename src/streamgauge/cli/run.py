@@ -38,5 +38,6 @@ def command(
     limits = with_kafka(replace(limits, runtime=runtime_folder()), question.transport, talk.say)
     question = with_ceiling(question, store.root, secrets.token_hex(3), talk.say, limits)
     run = store.create(question, text, capture(Path.cwd()), now(), secrets.token_hex(2), sys.argv)
+    talk.keep(f"The results are in {run.path}.")
     talk.say(f"run {run.id}")
     go(question, run, limits, talk)

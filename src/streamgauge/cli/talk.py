@@ -1,36 +1,30 @@
 """Talk: stdout is data, stderr is talk. The only place that prints."""
 
-import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from streamgauge.model.text import on_one_line, printable
 from streamgauge.report.encode import encode
 from streamgauge.run.exits import ExitCode
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
 documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
+results_kept = ""
+"""A sentence that says where the results of this command are, apart from stdout; empty if they are nowhere else."""
 
 
 class Talk:
     """How one command speaks: ``json`` puts one document on stdout and nothing else."""
 
     def __init__(self, json: bool) -> None:
-        from rich.console import Console
-
-        class Open(Console):
-            """A console that leaves a broken pipe to ``main``, which ends quietly."""
-
-            def on_broken_pipe(self) -> None:
-                raise BrokenPipeError
-
         self.json = json
-        self.stdout = Open(highlight=False, soft_wrap=False)
-        self.stderr = Open(stderr=True, highlight=False, soft_wrap=False)
+        self.stdout = open_console(stderr=False)
+        self.stderr = open_console(stderr=True)
 
     def say(self, sentence: "RenderableType", style: str = "") -> None:
         """Talk, on stderr. Text is taken as it is: brackets in it are no markup."""
@@ -41,11 +35,43 @@ class Talk:
         if not self.json:
             self.stdout.print(renderable, markup=False)
 
+    def show_line(self, text: str) -> None:
+        """The same for one line, which stays one line however narrow the terminal is."""
+        if not self.json:
+            self.stdout.print(on_one_line(text), markup=False, soft_wrap=True)
+
+    def keep(self, sentence: str) -> None:
+        """Note where the results are apart from stdout, for the case that stdout cannot be written."""
+        global results_kept  # noqa: PLW0603 (one process, one command)
+        results_kept = sentence
+
     def end(self, document: dict[str, Any], code: int = ExitCode.FINE) -> NoReturn:
         """The document if it is wanted, then the exit."""
         if self.json:
             write_document(document)
         raise typer.Exit(int(code))
+
+
+def open_console(stderr: bool) -> "Console":
+    """A console that escapes the control characters of everything that is printed on it, and obeys none of them."""
+    from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+    from rich.segment import Segment
+
+    class Escaped:
+        def __init__(self, renderable: ConsoleRenderable) -> None:
+            self._renderable = renderable
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            for text, style, control in console.render(self._renderable, options):
+                yield Segment(text if control else printable(text), style, control)
+
+    class Escaping(RenderHook):
+        def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+            return [Escaped(renderable) for renderable in renderables]
+
+    console = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    console.push_render_hook(Escaping())
+    return console
 
 
 def write_document(document: dict[str, Any]) -> None:
@@ -64,8 +90,3 @@ def write_bytes(content: bytes) -> None:
     else:
         buffer.write(content)
     sys.stdout.flush()
-
-
-def silence_stdout() -> None:
-    """After a broken pipe: let the interpreter's last flush go nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

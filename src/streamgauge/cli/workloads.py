@@ -1,31 +1,59 @@
 """``streamgauge workloads``: the use cases that are known here."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from streamgauge.cli.engines import fields_of, render_fields
+import typer
+
+from streamgauge.cli.engines import chosen, fields_of, render_fields
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
-def command(json: Json = False) -> None:
-    """List the workloads, their parameters, and the dimensions that can be searched."""
+    from streamgauge.workloads.base import Workload
+
+
+def workload_names(incomplete: str) -> list[str]:
+    """For the shell: the workloads."""
+    from streamgauge.workloads.registry import workloads
+
+    return [name for name in sorted(workloads()) if name.startswith(incomplete)]
+
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Show only this workload.", autocompletion=workload_names),
+]
+
+
+def command(name: Name = None, json: Json = False) -> None:
+    """List the workloads, their parameters, and the dimensions that can be searched; or those of one workload."""
     from rich.console import Group
 
     from streamgauge.report.encode import document
     from streamgauge.workloads.registry import workloads
 
     talk = Talk(json)
-    found: list[dict[str, Any]] = [
-        {
-            "name": name,
-            "summary": workload.summary,
-            "paper": workload.paper,
-            "params": fields_of(workload.params.model_json_schema()),
-            "dimensions": [
-                {"name": d.name, "unit": d.unit, "harder": d.harder, "summary": d.summary} for d in workload.dimensions
-            ],
-        }
-        for name, workload in sorted(workloads().items())
-    ]
-    talk.show(Group(*[render_fields(f["name"], f"{f['summary']} ({f['paper']})", f["params"]) for f in found]))
+    found = [_described(workload) for workload in chosen(workloads(), name, "workload").values()]
+    talk.show(Group(*[_rendered(one) for one in found]))
     talk.end(document(0, workloads=found))
+
+
+def _described(workload: "Workload") -> dict[str, Any]:
+    return {
+        "name": workload.name,
+        "summary": workload.summary,
+        "paper": workload.paper,
+        "params": fields_of(workload.params),
+        "dimensions": [
+            {"name": d.name, "unit": d.unit, "harder": d.harder, "summary": d.summary} for d in workload.dimensions
+        ],
+    }
+
+
+def _rendered(one: dict[str, Any]) -> "RenderableType":
+    lines = [f"{one['summary']} ({one['paper']})"]
+    if one["dimensions"]:
+        lines.append(f"dimensions for find: extreme: {', '.join(d['name'] for d in one['dimensions'])}")
+    return render_fields(one["name"], lines, one["params"])

@@ -1,5 +1,6 @@
 """Finding: the answer, a bracket [holds, fails] of one dimension, with the trials that prove it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -61,3 +62,9 @@ class Finding:
         if self.holds is None or self.fails is None:
             return None
         return abs(self.fails.value - self.holds.value) / self.holds.value
+
+
+def titles(findings: Sequence[Finding]) -> tuple[str, ...]:
+    """What each finding is about, beside the others: the engine's label if there are several, and the series."""
+    several = len({finding.engine for finding in findings}) > 1
+    return tuple(" · ".join(part for part in (f.engine if several else "", f.line) if part) for f in findings)

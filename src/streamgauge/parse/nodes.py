@@ -15,9 +15,11 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from streamgauge.parse.problems import Mark, Problems, shown
 
 MOST_BYTES = 64 * 1024
+"""The one limit of an experiment file, and of the value of an override."""
+TOO_LARGE = f"larger than {MOST_BYTES // 1024} KiB; an experiment is a page, not a data set"
 _DEEPEST = 16
 _MOST_NODES = 2_500
-_INT = re.compile(r"[+-]?[0-9]{1,18}")
+_INT = re.compile(r"[+-]?[0-9]{1,20}")  # every number of 64 bits
 _FLOAT = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _TOWER = re.compile(r"(?:[\[{] ?){32}")  # the YAML scanner looks 1,024 characters ahead at each of them
@@ -86,7 +88,7 @@ def compose(text: str, source: str, problems: Problems, fixed: Mark | None = Non
     What can be read past (duplicate keys, anchors, tags) is noted; what cannot raises all problems so far.
     """
     if len(text) > MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        problems.add(fixed or Mark(source, 1, 1), "", "larger than 64 KiB; an experiment is a page, not a data set")
+        problems.add(fixed or Mark(source, 1, 1), "", TOO_LARGE)
         raise problems.error()
     builder = _Builder(source, fixed, problems)
     tower = _TOWER.search(text)

@@ -15,6 +15,8 @@ _LATENCIES = ("event-time", "processing-time")
 _OF_LOAD = ("lag-trend", "lag-growth", "queue")
 _OF_OUTPUTS = ("lost", "duplicate", "wrong", "late")
 _COUNTS = ("drops", *_OF_OUTPUTS)
+_MEANS_LATENCY = ("latency", "latencies", "delay", "response-time", "end-to-end", "e2e", "event-time-latency")
+"""Names that people give to latency; none of them says from which moment it counts."""
 _LONGEST = 200
 _GRAMMAR = re.compile(r"([^\s<>=!]+)(?:\s+([^\s<>=!]+))?\s*([<>=!]+)\s*([^\s<>=!](?:[^<>=!]*[^\s<>=!])?)")
 
@@ -74,13 +76,22 @@ def _objective(text: str) -> Objective:
         raise _Refused(f"{shown(text)} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
     name, statistic, sign, threshold = match.groups()
     if name not in METRICS:
-        raise _Refused(f"unknown metric {shown(name)}", METRICS, name)
+        raise _unknown(name)
     metric = cast(Metric, name)
     _check_statistic(metric, statistic)
     value, relative = _threshold(metric, " ".join(threshold.split()))
     _check_operator(metric, sign, value)
     words = " ".join(word for word in (name, statistic, sign, " ".join(threshold.split())) if word)
     return Objective(metric, cast(Operator, sign), value, relative, cast(Statistic | None, statistic), words)
+
+
+def _unknown(name: str) -> _Refused:
+    """What to write instead of a metric that does not exist."""
+    if name.lower() in _MEANS_LATENCY or name in STATISTICS:
+        statistic = name if name in STATISTICS else "p99"
+        latencies = " or ".join(f"{metric} {statistic} < 2s" for metric in _LATENCIES)
+        return _Refused(f"{shown(name)} is not a metric; latency is measured as {latencies}", METRICS)
+    return _Refused(f"unknown metric {shown(name)}", METRICS, name)
 
 
 def _check_statistic(metric: Metric, statistic: str | None) -> None:

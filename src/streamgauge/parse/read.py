@@ -37,8 +37,8 @@ KEYS = (
 )
 S = TypeVar("S", bound=Section)
 _SEED = 1
-_MOST_SEED = 2**63 - 1
-_LONGEST_DESCRIPTION = 4000
+MOST_SEED = 2**63 - 1
+LONGEST_DESCRIPTION = 4000
 
 
 def read(
@@ -131,9 +131,9 @@ def _description(entries: Mapping[str, Entry], problems: Problems) -> str:
     node = _node(entries, "description")
     if node is None:
         return ""
-    if isinstance(node, Leaf) and isinstance(node.value, str) and len(node.value) <= _LONGEST_DESCRIPTION:
+    if isinstance(node, Leaf) and isinstance(node.value, str) and len(node.value) <= LONGEST_DESCRIPTION:
         return node.value
-    problems.add(node.mark, "description", f"must be text of at most {_LONGEST_DESCRIPTION} characters")
+    problems.add(node.mark, "description", f"must be text of at most {LONGEST_DESCRIPTION} characters")
     return ""
 
 
@@ -142,11 +142,9 @@ def _seed(entries: Mapping[str, Entry], problems: Problems) -> int:
     if node is None:
         return _SEED
     value = node.value if isinstance(node, Leaf) else None
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_SEED:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_SEED:
         return value
-    problems.add(node.mark, "seed", "must be a whole number from 0 to 2^63 − 1")
+    problems.add(node.mark, "seed", "must be a whole number from 0 to 2^63 - 1, without quotes")
     return _SEED
 
 

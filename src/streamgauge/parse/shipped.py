@@ -3,6 +3,9 @@
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
+from streamgauge.parse.nodes import Leaf, Table, compose
+from streamgauge.parse.problems import Problems
+
 
 def _root() -> Traversable:
     package = files("streamgauge")
@@ -31,3 +34,10 @@ def shipped_text(name: str) -> str:
     """The text of one of them; KeyError if there is none of that name."""
     root = _root()
     return (_found(root) if root.is_dir() else {})[name].read_text("utf-8")
+
+
+def shipped_description(name: str) -> str:
+    """What one of them is for. It is not checked whether this machine can run it."""
+    root = compose(shipped_text(name), name, Problems())
+    entry = root.entries.get("description") if isinstance(root, Table) else None
+    return str(entry.node.value) if entry is not None and isinstance(entry.node, Leaf) else ""

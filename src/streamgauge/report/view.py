@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from streamgauge.model.finding import End, Finding
+from streamgauge.model.finding import End, Finding, titles
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
 from streamgauge.report.checked import outputs_checked
 from streamgauge.report.latency import LatencyLine, latency_lines, no_latency, updates
@@ -73,7 +73,8 @@ class RunView:
 
 def view_run(story: Story) -> RunView:
     """Everything that is shown of a run, findings first."""
-    findings = tuple(_finding(f, story) for f in story.findings)
+    named = zip(titles(story.findings), story.findings, strict=True)
+    findings = tuple(_finding(title, finding, story) for title, finding in named)
     checked = outputs_checked(story.trials)
     way = transport(story)
     return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked, way)
@@ -93,10 +94,8 @@ def as_sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 
 
-def _finding(finding: Finding, story: Story) -> FindingView:
+def _finding(title: str, finding: Finding, story: Story) -> FindingView:
     own = trials_of(finding, story.trials)
-    several = len({f.engine for f in story.findings}) > 1
-    title = " · ".join(part for part in (finding.engine if several else "", finding.line) if part)
     return FindingView(
         title=title,
         engine=finding.engine,

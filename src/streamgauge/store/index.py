@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from streamgauge.model.finding import titles
 from streamgauge.store import runs as files
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
@@ -33,6 +34,8 @@ class RunSummary:
     ended: str = ""
     exit_code: int | None = None
     sentences: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+    """What each sentence is about, if there are several engines or series."""
     reason: str = ""
 
 
@@ -48,6 +51,7 @@ class _Line:
     ended: str
     exit_code: int
     sentences: tuple[str, ...]
+    titles: tuple[str, ...]
 
 
 def _named_moment(name: str) -> datetime:
@@ -93,6 +97,7 @@ def _summary(path: Path) -> RunSummary:
         ending.ended,
         ending.exit_code,
         tuple(finding.sentence for finding in ending.findings),
+        titles(ending.findings),
     )
 
 
@@ -149,11 +154,20 @@ def _order(summary: RunSummary, stamp: Stamp) -> tuple[datetime, int, str]:
 def _to_line(stamp: Stamp, s: RunSummary) -> _Line | None:
     if s.created is None or s.exit_code is None:
         return None
-    return _Line(stamp, s.experiment, s.created, s.engines, s.trials, s.ended, s.exit_code, s.sentences)
+    return _Line(stamp, s.experiment, s.created, s.engines, s.trials, s.ended, s.exit_code, s.sentences, s.titles)
 
 
 def _from_line(path: Path, n: _Line) -> RunSummary:
-    created = n.created.astimezone(UTC)
     return RunSummary(
-        path.name, path, "finished", n.experiment, created, n.engines, n.trials, n.ended, n.exit_code, n.sentences
+        id=path.name,
+        path=path,
+        state="finished",
+        experiment=n.experiment,
+        created=n.created.astimezone(UTC),
+        engines=n.engines,
+        trials=n.trials,
+        ended=n.ended,
+        exit_code=n.exit_code,
+        sentences=n.sentences,
+        titles=n.titles,
     )

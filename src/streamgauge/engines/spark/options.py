@@ -1,12 +1,26 @@
 """What the Spark engine is told: the user's options, and the orders that its process gets."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from streamgauge.engines.base import Options
 from streamgauge.model.types import Count, Duration, Rate, Size
+
+
+def _setting(value: object) -> object:
+    """A number or a truth value as Spark writes it; Spark's settings are all text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+SettingText = Annotated[
+    str,
+    BeforeValidator(_setting),
+    WithJsonSchema({"type": ["string", "number", "boolean"], "examples": ["64m", 10, True]}),
+]
 
 
 class SparkOptions(Options):
@@ -46,7 +60,9 @@ class SparkOptions(Options):
     variant: Literal["naive", "panes"] = Field(
         default="naive", description="how sliding windows are written: every copy of a row, or sums of panes first"
     )
-    settings: dict[str, str] = Field(default_factory=dict, description="any Spark setting; wins over the profile")
+    settings: dict[str, SettingText] = Field(
+        default_factory=dict, description="any Spark setting; wins over the profile"
+    )
     pipeline: str = Field(default="", description="your own function: my_job.py:orders; empty: the workload's own")
     reference: str = Field(default="", description="what your function must answer: my_job.py:expected")
     isolation: Literal["shared", "fresh"] = Field(
