@@ -1,6 +1,8 @@
 """Bad input of any kind is a sentence, never a traceback."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +138,97 @@ def test_clean_removes_what_a_killed_system_under_test_left(tmp_path: Path) -> N
     assert "what a system under test left" in listed.out
     assert streamgauge("clean", "--out", runs, "--yes").err.startswith("Deleted 1 folder, ")
     assert not left.exists()
+
+
+def test_list_and_errors_print_no_escapes_from_a_folders_name(tmp_path: Path) -> None:
+    runs = tmp_path / "ru\x1b[31mns"
+    assert streamgauge("run", write(tmp_path), "--out", runs).code == 0
+    (run,) = (path.parent for path in runs.glob("*/run.json"))
+    run.rename(run.with_name("20260101-000000-\x1b[2J\x1b]0;owned\x07\u202egnp"))
+    (runs / "20260101-000001-\x9b1m").mkdir()
+    broken = write(
+        tmp_path, EXPERIMENT.replace("seed: 3", '"s\\e[31m": 1\ndescription: ["\\e]0;x\\a"]'), "\x1b[5m.yaml"
+    )
+    for words in (["list"], ["show"], ["show", "nobody"], ["clean"], ["clean", "@last~1"], ["report", "@last~1"]):
+        said = streamgauge(*words, "--out", runs)
+        assert said.code in (0, 2), said.err
+        assert not set("\x1b\x07\x9b\u202e") & set(said.out + said.err), words
+    said = streamgauge("plan", broken)
+    assert said.code == 2
+    assert not set("\x1b\x07") & set(said.err)
+    assert r"20260101-000001-\x9b1m" in streamgauge("list", "--out", runs).out
+
+
+def test_clean_of_a_linked_run_removes_the_link_and_says_that_the_folder_stays(tmp_path: Path) -> None:
+    elsewhere, runs = tmp_path / "elsewhere", tmp_path / "runs"
+    assert streamgauge("run", write(tmp_path), "--out", elsewhere).code == 0
+    (run,) = (path.parent for path in elsewhere.glob("*/run.json"))
+    runs.mkdir()
+    (runs / run.name).symlink_to(run)
+    said = streamgauge("clean", run.name, "--out", runs, "--yes")
+    assert said.code == 0, said.err
+    assert "which stays" in said.out
+    assert [path.name for path in runs.iterdir() if path.name != "index.json"] == []
+    assert (run / "run.json").exists()
+
+
+def test_clean_of_linked_leftovers_removes_the_links(tmp_path: Path) -> None:
+    runs, target = tmp_path / "runs", tmp_path / "kept"
+    assert streamgauge("run", write(tmp_path), "--out", runs).code == 0
+    (run,) = (path.parent for path in runs.glob("*/run.json"))
+    target.mkdir()
+    (target / "file").write_bytes(b"1")
+    (run / "trials" / "099.partial").symlink_to(target)
+    (run / "sessions" / "001").mkdir(parents=True)
+    (run / "sessions" / "001" / "tmp").symlink_to(target)
+    said = streamgauge("clean", "--out", runs, "--yes")
+    assert said.code == 0, said.err
+    assert not (run / "trials" / "099.partial").is_symlink()
+    assert not (run / "sessions" / "001" / "tmp").is_symlink()
+    assert (target / "file").exists()
+
+
+def test_a_folder_that_does_not_exist_is_not_a_full_disk(tmp_path: Path) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@"'
+    for verb in (["run", "simulated"], ["doctor"]):
+        words = ["/bin/sh", "-c", script, "sh", str(folder), sys.executable, "-m", "streamgauge", *verb]
+        folder.mkdir(exist_ok=True)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 2, done.stderr
+        assert "The current folder does not exist any more." in done.stderr
+        assert "space" not in done.stderr
+
+
+SPARK_PANES = EXPERIMENT.replace("slide: 8s", "slide: 3s").replace(
+    "engine: {name: simulated, capacity: 100k/s, noise: 2%}", "engine: {name: spark, variant: panes}"
+)
+REFERENCE_KEYS = EXPERIMENT.replace("slide: 8s", "slide: 8s, gem_packs: 2M").replace(
+    "engine: {name: simulated, capacity: 100k/s, noise: 2%}", "engine: reference"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "overrides", "words"),
+    [
+        (SPARK_PANES, [], "3s does not divide 8s"),
+        (SPARK_PANES, ["workload.slide=4s", "find={extreme: slide, values: [4s, 3s]}"], "3s does not divide 8s"),
+        (SPARK_PANES, ["workload.slide=4s", "find={extreme: slide, between: [1s, 4s]}"], "find.between searches"),
+        (SPARK_PANES, ["engine.variant=naive", "workload.slide=1500ns"], "whole number of microseconds"),
+        (REFERENCE_KEYS, [], "at most 1M of them, and the workload has 2M"),
+        (REFERENCE_KEYS, ["find={extreme: gem_packs, values: [10, 3M]}"], "and the workload has 3M"),
+    ],
+)
+def test_what_an_engine_cannot_compute_is_refused_when_the_file_is_read(
+    tmp_path: Path, text: str, overrides: list[str], words: str
+) -> None:
+    changes = [*overrides, *(["load={rate: 1k/s}"] if any("extreme" in one for one in overrides) else [])]
+    for verb in ("plan", "run"):
+        said = refused(verb, write(tmp_path, text), *(word for one in changes for word in ("--set", one)))
+        assert words in said
+
+
+def test_what_these_engines_can_compute_is_not_refused(tmp_path: Path) -> None:
+    assert streamgauge("plan", write(tmp_path, SPARK_PANES), "--set", "workload.slide=2s").code == 0
+    assert streamgauge("plan", write(tmp_path, REFERENCE_KEYS), "--set", "workload.distribution=single").code == 0

@@ -142,3 +142,15 @@ def test_the_vendored_files_are_those_that_the_decision_names() -> None:
     text = (ROOT / "docs/adr/0012-the-report.md").read_text(encoding="utf-8")
     named = dict(re.findall(r"\| `([\w.]+)` \| `([0-9a-f]{64})` \|", text))
     assert named == {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in VENDOR.iterdir()}
+
+
+def test_a_description_that_turns_the_text_around_is_isolated(tmp_path: Path) -> None:
+    text = EXPERIMENT + 'description: "safe \u202eetirw"\n'
+    assert streamgauge("run", write(tmp_path, text), "--out", tmp_path / "runs").code == 0
+    (report,) = (tmp_path / "runs").glob("*/report.html")
+    page = report.read_text(encoding="utf-8")
+    assert "<bdi>safe \u202eetirw</bdi>" in page
+    assert page.count("\u202e") == page.count("<bdi>safe \u202eetirw</bdi>"), "nowhere else"
+    assert r"safe \u202eetirw" in page, "the experiment file shows it as an escape"
+    for words in (["show"], ["list"], ["show", "--json"]):
+        assert "\u202e" not in streamgauge(*words, "--out", tmp_path / "runs").out

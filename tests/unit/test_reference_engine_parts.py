@@ -1,21 +1,18 @@
 """The reference engine without its process: exact panes, an exact schedule, exactly the faults ordered."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from streamgauge.engines.base import Endpoints, RealEngine
+from streamgauge.engines.base import Conditions, RealEngine
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.deploy import work_order
 from streamgauge.engines.reference.faults import Faults
 from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.engines.reference.panes import COLUMNS, Fired, Panes
 from streamgauge.engines.reference.schedule import MOST_BEHIND, Schedule
 from streamgauge.engines.reference.truth import Truth
 from streamgauge.model.profile import LoadProfile, Piece, constant
-from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.workloads.sums import Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
@@ -184,23 +181,8 @@ def test_a_profile_with_a_pause_is_summed_exactly() -> None:
         assert np.array_equal(np.concatenate([part[name] for part in fired]), column), name
 
 
-def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence() -> None:
     many = WindowedAggregationParams.model_validate({"gem_packs": "2M", "distribution": "uniform"}).model_dump()
-    trial = Trial(
-        1,
-        Ask("rate", 1.0, "measure"),
-        "windowed-aggregation",
-        many,
-        "reference",
-        {},
-        1,
-        constant(1.0),
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    )
-    with pytest.raises(ValueError, match="at most 1M gem packs, not 2M"):
-        work_order(trial, Endpoints((), "", 1, tmp_path, ()))
+    (said,) = reference.suits({}, Conditions(params=(many,)))
+    assert "at most 1M of them, and the workload has 2M" in said
+    assert reference.suits({}, Conditions(params=(many | {"distribution": "single"},))) == []

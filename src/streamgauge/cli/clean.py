@@ -53,6 +53,7 @@ def command(
     if yes:
         for run in {item["run"].id: item["run"] for item in found}.values():
             _delete(store, run, whole=bool(runs))
+        talk.keep("What was listed is deleted.")
     freed = format_size(sum(item["bytes"] for item in found))
     talk.say(_summary(len(found), freed, yes))
     rows = [{**item, "run": item["run"].id, "path": str(item["path"])} for item in found]
@@ -61,10 +62,12 @@ def command(
 
 def _whole(store: "Store", references: list[str]) -> list[dict[str, Any]]:
     named = {run.id: run for run in (store.find(reference) for reference in references)}
-    return [
-        {"run": run, "path": run.path, "bytes": store.size(run), "what": f"run with {run.trial_count()} trials"}
-        for run in named.values()
-    ]
+    return [{"run": run, "path": run.path, "bytes": store.size(run), "what": _what(run)} for run in named.values()]
+
+
+def _what(run: "Run") -> str:
+    trials = f"run with {run.trial_count()} trials"
+    return f"link to a {trials} in {run.path.resolve()}, which stays" if run.path.is_symlink() else trials
 
 
 def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from streamgauge.cli.report import keep_report
 from streamgauge.cli.runs import story_of
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
-from streamgauge.engines.base import Conditions, Engine, RealEngine, unsuited
+from streamgauge.engines.base import Engine, RealEngine, conditions, unsuited
 from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Experiment
 from streamgauge.report.document import run_document
@@ -32,8 +32,9 @@ def check_engines(experiment: Experiment) -> None:
     ]
     present = [c for c in experiment.engines if c.name in known]
     problems += [f"{c.label}: {p}" for c in present for p in known[c.name].check(c.options)]
-    conditions = Conditions(experiment.transport, experiment.workload.name, experiment.trial.partitions)
-    problems += [f"{c.label}: {p}" for c in present for p in unsuited(known[c.name], c.options, conditions)]
+    searched = (experiment.dimension, experiment.span) if experiment.what == "extreme" else None
+    asked = conditions(experiment.transport, experiment.workload, experiment.trial.partitions, searched)
+    problems += [f"{c.label}: {p}" for c in present for p in unsuited(known[c.name], c.options, asked)]
     problems += [f"{c.label}: {p}" for c in present for p in _unplaceable(known[c.name], c.options)]
     if problems:
         raise Trouble("\n".join(problems), problems=[{"message": p} for p in problems])

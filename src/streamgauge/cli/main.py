@@ -35,6 +35,7 @@ from streamgauge.cli import (
 from streamgauge.cli import list as list_
 from streamgauge.cli.interrupt import interruptible
 from streamgauge.cli.java import settle_java
+from streamgauge.cli.os_errors import exit_code, explain
 from streamgauge.cli.streams import lost_stdout, open_streams
 from streamgauge.cli.trouble import Trouble
 from streamgauge.model.text import printable
@@ -157,18 +158,8 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, Exit
     if (code := _expected(error)) is not None:
         return str(error), code, ()
     if isinstance(error, OSError) and error.strerror:
-        where = f"{error.filename}: " if error.filename else ""
-        return (
-            f"{where}{error.strerror}. Free some space, mend the permissions, or choose another --out.",
-            _os(error),
-            (),
-        )
+        return explain(error), exit_code(error), ()
     return _bug(error, arguments), ExitCode.BUG, ()
-
-
-def _os(error: OSError) -> ExitCode:
-    """A full disk spoils the measurement; anything else is the place that was named."""
-    return ExitCode.INVALID if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else ExitCode.USAGE
 
 
 def _expected(error: BaseException) -> ExitCode | None:

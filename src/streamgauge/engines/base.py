@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
+from streamgauge.model.experiment import Dimension, Span, WorkloadChoice
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.transport import TransportChoice, TransportName
 from streamgauge.model.trial import Outcome, Trial
@@ -65,12 +66,37 @@ class Conditions:
     workload: str = ""
     partitions: int = 0
     """Of each stream; 0: as many as the system under test has cores."""
+    params: tuple[dict[str, Any], ...] = ()
+    """The workload's parameters: one set, or one for each value of a parameter that is searched."""
+    ranged: str = ""
+    """The parameter that is searched over a range, whose ends ``params`` has; empty if none is."""
+
+
+def conditions(
+    transport: TransportChoice, workload: WorkloadChoice, partitions: int, searched: tuple[Dimension, Span] | None
+) -> Conditions:
+    """What an experiment asks of its engines; ``searched`` is the parameter that is searched and its values."""
+    if searched is None:
+        return Conditions(transport, workload.name, partitions, (workload.params,))
+    dimension, span = searched
+    whole = dimension.unit in ("count", "duration")
+    values = [int(value) if whole else value for value in span.between or span.values]
+    cases = tuple(workload.params | {dimension.name: value} for value in values)
+    return Conditions(transport, workload.name, partitions, cases, dimension.name if span.between else "")
 
 
 def unsuited(engine: Engine, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
     """What an engine cannot do under these conditions, each a sentence with its fix: what it says as ``suits``."""
     suits: Callable[[dict[str, Any], Conditions], Sequence[str]] | None = getattr(engine, "suits", None)
     return suits(options, conditions) if suits else ()
+
+
+def too_fine(conditions: Conditions) -> Iterator[str]:
+    """Window lengths that real events cannot have: their times are whole microseconds."""
+    for params in conditions.params:
+        for name in ("window", "slide", "watermark"):
+            if params.get(name) and params[name] % 1000:
+                yield f"workload.{name} must be a whole number of microseconds: event times have no finer unit"
 
 
 @runtime_checkable

@@ -17,6 +17,11 @@ def printable(text: str) -> str:
     return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
+def escaped_in_json(text: str) -> str:
+    r"""JSON text with the same characters escaped, which JSON allows inside strings only as ``\u001b``."""
+    return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
 def on_one_line(text: str) -> str:
     r"""The same, with newlines escaped too: for names, which are one line of a list."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")

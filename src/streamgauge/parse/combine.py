@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from streamgauge.engines.base import Conditions, scales
+from streamgauge.engines.base import Conditions, conditions, scales
 from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
 from streamgauge.model.objective import Objective
@@ -82,8 +82,12 @@ def _conditions(draft: Draft) -> Conditions | None:
     """What is asked of every engine; None where a part of it is missing or wrong."""
     if draft.transport is None:
         return None
-    workload = draft.workload[1].name if draft.workload is not None else ""
-    return Conditions(draft.transport, workload, draft.trial.partitions if draft.trial is not None else 0)
+    partitions = draft.trial.partitions if draft.trial is not None else 0
+    if draft.workload is None:
+        return Conditions(draft.transport, partitions=partitions)
+    question = draft.question
+    searched = (question.dimension, question.span) if question and question.what == "extreme" else None
+    return conditions(draft.transport, draft.workload[0], partitions, searched)
 
 
 def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload], question: Question) -> LoadProfile | None:

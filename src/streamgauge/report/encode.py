@@ -4,6 +4,8 @@ import json
 import math
 from typing import Any
 
+from streamgauge.model.text import escaped_in_json
+
 FORMAT = 1
 """Version of every document. Keys are added within a version, never renamed or removed."""
 
@@ -14,9 +16,9 @@ def document(exit_code: int, **content: object) -> dict[str, Any]:
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """One document, indented, in UTF-8, with a newline at its end."""
+    """One document, indented, in UTF-8, with a newline at its end. Control characters are escaped."""
     text = json.dumps(_strict(document), indent=2, ensure_ascii=False, allow_nan=False)
-    return (text + "\n").encode("utf-8", "backslashreplace")
+    return (escaped_in_json(text) + "\n").encode("utf-8")
 
 
 def _strict(value: object) -> object:

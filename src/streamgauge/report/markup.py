@@ -5,6 +5,10 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from streamgauge.model.text import directed, printable
+
+_VERBATIM = {"title", "pre", "code"}
+"""Elements whose text is shown as it is in a file, or that can have no other element in them."""
 _VOID = {"meta", "br", "hr", "line", "rect", "circle", "path", "polygon"}
 
 
@@ -21,12 +25,14 @@ Child = Markup | str | None
 def element(name: str, /, *children: Child, **attributes: object) -> Markup:
     """``<name …>children</name>``. ``class_`` is class, ``data_role`` data-role; an attribute of None is left out."""
     told = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{html.escape(str(value))}"'
+        f' {key.rstrip("_").replace("_", "-")}="{html.escape(printable(str(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID and not children:
         return Markup(f"<{name}{told}>" if name in ("meta", "br", "hr") else f"<{name}{told}/>")
+    if name in _VERBATIM:
+        children = tuple(printable(child) if isinstance(child, str) else child for child in children)
     return Markup(f"<{name}{told}>{join(children).text}</{name}>")
 
 
@@ -36,7 +42,10 @@ def join(children: Iterable[Child]) -> Markup:
 
 
 def _text(child: Markup | str) -> str:
-    return child.text if isinstance(child, Markup) else html.escape(child)
+    """Escaped text. One that changes its direction is isolated, so that nothing after it is reversed."""
+    if isinstance(child, Markup):
+        return child.text
+    return f"<bdi>{html.escape(child)}</bdi>" if directed(child) else html.escape(child)
 
 
 def table(heads: Iterable[Child], rows: Iterable[Iterable[Child]], numbers: int = 0, **attributes: object) -> Markup:

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import secrets
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -89,6 +90,15 @@ def mark_file(path: Path) -> FileMark:
     return FileMark(size, digest.hexdigest())
 
 
+def remove_tree(path: Path) -> None:
+    """Remove a folder and all that is in it. Of a link only the link: what it leads to may be anywhere."""
+    with told("remove", path):
+        if path.is_symlink():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+
+
 def files_below(path: Path) -> list[Path]:
     """Every plain file in a folder and the folders below it, in order of name. Links are not followed."""
     found = []
@@ -98,7 +108,9 @@ def files_below(path: Path) -> list[Path]:
 
 
 def size_below(path: Path) -> int:
-    """Bytes of every file in a folder; one that vanishes meanwhile counts nothing."""
+    """Bytes of every file in a folder; one that vanishes meanwhile counts nothing, nor does what a link leads to."""
+    if path.is_symlink():
+        return 0
     total = 0
     for file in files_below(path):
         try:

@@ -3,7 +3,6 @@
 import fcntl
 import os
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding, Told
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import FileMark, mark, replace_file, size_below
+from streamgauge.store.durable import FileMark, mark, remove_tree, replace_file, size_below
 from streamgauge.store.errors import RunLocked, StoreError, told
 from streamgauge.store.sessions import SESSIONS, sweep_sessions, temporaries
 from streamgauge.store.trials import (
@@ -138,8 +137,7 @@ class Run:
         freed = sweep_sessions(self.sessions)
         for path in self.partials():
             freed += size_below(path)
-            with told("remove", path):
-                shutil.rmtree(path)
+            remove_tree(path)
         return freed
 
     def past(self, engine: str | None = None) -> list[Told]:

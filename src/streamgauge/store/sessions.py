@@ -26,5 +26,8 @@ def sweep_sessions(sessions: Path) -> int:
     for path in temporaries(sessions):
         freed += size_below(path)
         # a system whose run was killed may take some seconds to die, and write meanwhile: the next sweep has the rest
-        shutil.rmtree(path, ignore_errors=True)
+        if path.is_symlink():
+            path.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
     return freed

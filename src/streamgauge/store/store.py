@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import streamgauge
 from streamgauge.model.experiment import Experiment
 from streamgauge.store import runs as files
 from streamgauge.store.documents import encode
-from streamgauge.store.durable import make_folder, mark, size_below, sync_folder, write_synced
+from streamgauge.store.durable import make_folder, mark, remove_tree, size_below, sync_folder, write_synced
 from streamgauge.store.errors import AmbiguousRun, StoreError, UnknownRun, told
 from streamgauge.store.index import Index, RunSummary
 from streamgauge.store.runs import Header, Run
@@ -106,15 +107,20 @@ class Store:
         return size_below(run.path)
 
     def remove(self, run: Run) -> int:
-        """Remove a run that nobody writes. It is gone at once, also if we die meanwhile. Bytes freed."""
+        """Remove a run that no process writes, and say how many bytes that freed.
+
+        It is gone from the list with the first step, even if this process dies after it. Of a run that is a link to a
+        folder elsewhere, only the link is removed.
+        """
         freed = self.size(run)
-        with run.lock():
-            gone = self.root / f"{_REMOVED}{run.id}"
-            with told("remove", run.path):
-                run.path.rename(gone)
-                sync_folder(self.root)
+        gone = self.root / f"{_REMOVED}{run.id}"
+        with run.lock(), told("remove", run.path):
+            run.path.rename(gone)
+            sync_folder(self.root)
+        remove_tree(gone)
         for left in self.root.glob(f"{_REMOVED}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            with suppress(StoreError):  # what an earlier process could not remove
+                remove_tree(left)
         return freed
 
     def _folders(self) -> list[Path]:

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from streamgauge import __version__
-from streamgauge.engines.base import Deployment, Endpoints, Failure, Options, Promise
+from streamgauge.engines.base import Conditions, Deployment, Endpoints, Failure, Options, Promise, too_fine
 from streamgauge.engines.reference.options import ReferenceOptions, WorkOrder
 from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
@@ -39,6 +39,17 @@ class ReferenceEngine:
             problems.append("delay_spread needs delay: nothing spreads around 0s")
         if o.silent and (o.lose or o.duplicate or o.alter):
             problems.append("a silent engine has no outputs to lose, duplicate or alter: leave those out")
+        return problems
+
+    def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
+        """What it cannot do with this workload."""
+        keys = max((_keys(params) for params in conditions.params if "gem_packs" in params), default=0)
+        problems, most = [*too_fine(conditions)], format_count(MOST_KEYS)
+        if keys > MOST_KEYS:
+            problems.append(
+                f"the reference engine keeps the sums of all gem packs in memory, at most {most} of them, and the "
+                f"workload has {format_count(keys)}. Set workload.gem_packs to {most} or less"
+            )
         return problems
 
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -103,13 +114,14 @@ class ReferenceDeployment:
         self._running.stop()
 
 
+def _keys(params: dict[str, Any]) -> int:
+    """How many gem packs it sums."""
+    return 1 if params["distribution"] == "single" else int(params["gem_packs"])
+
+
 def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
     """What the process is told of a trial."""
     o, params = ReferenceOptions.model_construct(**trial.options), trial.params
-    keys = 1 if params["distribution"] == "single" else params["gem_packs"]
-    if keys > MOST_KEYS:
-        most = format_count(MOST_KEYS)
-        raise ValueError(f"the reference engine sums at most {most} gem packs, not {format_count(keys)}: take fewer")
     return WorkOrder(
         queues=endpoints.queues,
         outputs=endpoints.outputs,
@@ -120,7 +132,7 @@ def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
         window_us=params["window"] // _MICRO,
         slide_us=params["slide"] // _MICRO,
         watermark_us=-(-params["watermark"] // _MICRO),
-        keys=keys,
+        keys=_keys(params),
         seed=trial.seed,
         firings=max(1, trial.duration // max(params["slide"], o.batch_interval)),
         capacity=o.capacity * trial.instances,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from streamgauge.engines.base import Conditions
+from streamgauge.engines.base import Conditions, too_fine
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.model.units import SECOND, format_duration
@@ -24,6 +24,27 @@ def problems(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
         yield "over Kafka the broker stamps every record as it is appended: leave stamp out"
     if options.mode == "real-time":
         yield from _real_time(options, conditions)
+    if not options.pipeline:
+        yield from too_fine(conditions)
+        if options.variant == "panes":
+            yield from _panes(conditions)
+
+
+def _panes(conditions: Conditions) -> Iterator[str]:
+    """Panes of one slide each are put together to windows, so the slide must divide the window."""
+    if conditions.ranged in ("window", "slide"):
+        yield (
+            "variant: panes needs a slide that divides the window, but find.between searches every "
+            f"{conditions.ranged} of a range. Use find.values with values that fit, or set variant: naive"
+        )
+        return
+    for params in conditions.params:
+        window, slide = params.get("window", 0), params.get("slide") or 0
+        if slide and window % slide:
+            yield (
+                f"variant: panes needs a slide that divides the window, but {format_duration(slide)} does not divide "
+                f"{format_duration(window)}. Change workload.slide, or set variant: naive"
+            )
 
 
 def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
