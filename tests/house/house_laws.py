@@ -51,7 +51,7 @@ SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Phi
 CATCH_ALL_BY_NAME = {
     *("streamgauge.cli.main", "streamgauge.engines.registry"),
     # around the user's own functions, which may fail in any way and are then named as the user's
-    *("streamgauge.engines.spark.work", "streamgauge.run.own_answer"),
+    *("streamgauge.engines.spark.work", "streamgauge.engines.spark.own", "streamgauge.run.own_answer"),
 }
 RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
 """They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
@@ -123,6 +123,8 @@ def only_the_command_line_talks(module: Module) -> list[str]:
         return []
     talk = {"os.environ", "os.getenv", "os.environb", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"}
     leave = {"sys.exit", "os._exit", "exit", "quit", "SystemExit"}
+    if module.name in CATCH_ALL_BY_NAME:  # a user's function may call sys.exit, which is caught there
+        leave.remove("SystemExit")
     breaches = []
     for line, name in mentions(module):
         if name in talk or name in leave:

@@ -5,11 +5,16 @@
 
 import os
 import signal
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from own_jobs import COUNTS, EXITS, LATE, NEIGHBOUR, NULL_MOMENTS, OVERLOADED, OWN_FAULTS, WRONG
+from pair_trial import asking
+from pair_verdicts import judged
+from random_pairs import Pair, pair
 from real_trial import Sabotage, as_if_quiet
 from spark_trial import MY_JOB, PLACEMENT, jvm, play_spark, spark_session, spark_trial
 
@@ -101,6 +106,48 @@ def test_what_the_users_code_does_wrong_is_said_to_be_theirs(
     played = play_spark(spark_trial(SLOW, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)
     played.is_(VerdictKind.FAILED, *words)
     assert played.verdict.stops_run, "no other load would change it"
+
+
+def test_nulls_in_max_due_fail_the_trial_as_the_users_within_seconds(
+    session: SparkSession, tmp_path: Path, job: Path
+) -> None:
+    (tmp_path / "null_job.py").write_text(NULL_MOMENTS)
+    asked = spark_trial(5_000.0, 300, {"pipeline": f"{tmp_path}/null_job.py:job"})
+    played = play_spark(asked, session, tmp_path / "trial")
+    played.is_(VerdictKind.FAILED, "the output column max_due has nulls")
+    assert played.verdict.stops_run
+    assert played.recording.seconds.stop < 200, "the trial of 300 s ends when the first null has come"
+
+
+def test_a_correct_function_that_is_overloaded_gives_no_wrong_output(session: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "counts_job.py").write_text(COUNTS)
+    named = {"pipeline": f"{tmp_path}/counts_job.py:job", "reference": f"{tmp_path}/counts_job.py:expected"}
+    played = play_spark(spark_trial(SLOW, 8, named | {"max_batch": 4_000}), session, tmp_path / "trial")
+    account = played.measured.account
+    assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), played
+    assert account.not_reached > 0, played
+    assert played.verdict.kind is not VerdictKind.FAILED, played
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        (NEIGHBOUR,),
+        (LATE,),
+        (OVERLOADED,),
+        (EXITS, WRONG, *OWN_FAULTS),
+        [pair(n, modes=("append",)) for n in range(12)],
+    ],
+    ids=["neighbour", "watermark", "overloaded", "faults", "random"],
+)
+def test_functions_of_users_are_judged_as_they_are(
+    session: SparkSession, tmp_path: Path, pairs: Sequence[Pair]
+) -> None:
+    """`make soak` has 500 random ones, in update mode too."""
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        found = [judged(each, asking(session), tmp_path, Path(short)) for each in pairs]
+    assert not [one.sentence for one in found if one.sentence]
+    assert session.alive(), "sys.exit in a user's function must not end Spark"
 
 
 def test_a_killed_jvm_fails_the_trial(session: SparkSession, tmp_path: Path) -> None:

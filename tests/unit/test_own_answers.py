@@ -1,12 +1,14 @@
 """A job of the user's own, and its reference of the user's own."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from streamgauge.engines.spark.own import NotAFunction, load, problem
+from streamgauge.engines.base import UsersCodeFailed
+from streamgauge.engines.spark.own import NotAFunction, load, load_reference, problem
 from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed, ask
 
 STAMP = pa.timestamp("us", "UTC")
@@ -94,3 +96,47 @@ def test_a_file_without_the_function_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "my_job.py").write_text("orders = 3\n")
     with pytest.raises(NotAFunction, match="has no function orders"):
         load(f"{tmp_path}/my_job.py:orders")
+
+
+def test_a_dataclass_with_annotations_as_texts_can_be_loaded(tmp_path: Path) -> None:
+    text = "from __future__ import annotations\nfrom dataclasses import dataclass\n\n"
+    text += "@dataclass\nclass Order:\n    price: int\n\n\ndef orders(x):\n    return Order(x).price\n"
+    (tmp_path / "dataclass_job.py").write_text(text)
+    assert load(f"{tmp_path}/dataclass_job.py:orders")(7) == 7
+
+
+def test_a_function_imports_its_neighbours_also_while_it_runs(tmp_path: Path) -> None:
+    (tmp_path / "late_neighbour.py").write_text("TWO = 2\n")
+    (tmp_path / "late_job.py").write_text("def orders(x):\n    from late_neighbour import TWO\n    return TWO * x\n")
+    before = list(sys.path)
+    assert load(f"{tmp_path}/late_job.py:orders")(21) == 42
+    assert sys.path == before
+
+
+def test_a_file_that_is_named_like_a_loaded_module_takes_nothing_away_from_it(tmp_path: Path) -> None:
+    (tmp_path / "json.py").write_text("def orders(x):\n    return x\n")
+    assert load(f"{tmp_path}/json.py:orders")(3) == 3
+    assert sys.modules["json"].dumps({}) == "{}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_module_at_all\n", r"cannot be loaded: ModuleNotFoundError at .*job\.py:1: No module named"),
+        ("import sys\n\nsys.exit(3)\n", r"cannot be loaded: SystemExit at .*job\.py:3: 3"),
+        ("orders = 3\n", r"cannot be loaded: NotAFunction: .* has no function orders"),
+    ],
+)
+def test_a_reference_whose_file_cannot_be_loaded_is_an_error_of_the_users(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "bad_job.py").write_text(text)
+    with pytest.raises(UsersCodeFailed, match=said):
+        load_reference(f"{tmp_path}/bad_job.py:orders")
+    assert "bad_job" not in sys.modules or text.startswith("orders")
+
+
+def test_a_reference_that_calls_sys_exit_is_said_to_be_the_users() -> None:
+    def leaves(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        sys.exit(3)
+
+    with pytest.raises(ReferenceFailed, match="your reference failed: SystemExit: 3"):
+        ask(leaves, rows(), {})

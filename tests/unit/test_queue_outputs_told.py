@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgauge.run.tell import Tally, gather, tally
+from streamgauge.run.tell import Tally, countable, gather, tally
 from streamgauge.stats import buckets
 from streamgauge.transport.attempts import Arrival
 
@@ -80,10 +80,33 @@ def test_an_output_without_due_times_is_an_output_all_the_same() -> None:
     assert (result.outputs, result.latencies) == ([2], [])
 
 
-def test_a_due_time_without_a_value_is_refused() -> None:
-    rows = pa.record_batch({"max_due": pa.array([1, None], pa.int64()).cast(STAMP)})
-    with pytest.raises(ValueError, match="max_due has 1 rows without a value"):
-        tally(gather([Arrival(rows, ORIGIN)], 0), ORIGIN, None)
+@pytest.mark.parametrize(
+    ("name", "column", "said"),
+    [
+        ("max_due", pa.array([1, None], pa.int64()).cast(STAMP), "column max_due has nulls (1 row has no value)"),
+        ("max_ingested", pa.array([None, None], pa.int64()), "column max_ingested has nulls (2 rows have no value)"),
+        ("max_due", pa.array(["noon", "night"]), "column max_due is string: it must be a timestamp"),
+        ("max_due", pa.array([1.5, 2.5]), "column max_due is double: it must be a timestamp"),
+        ("max_ingested", pa.array([[1], []]), "column max_ingested is list<item: int64>: it must be a timestamp"),
+        ("max_due", pa.nulls(2), "column max_due is null: it must be a timestamp"),
+    ],
+)
+def test_outputs_whose_moments_cannot_be_used_count_without_a_latency_and_it_is_said(
+    name: str, column: pa.Array, said: str
+) -> None:
+    table, fault = countable(gather([Arrival(pa.record_batch({"key": [1, 2], name: column}), ORIGIN)], 0))
+    assert said in fault
+    assert tally(table, ORIGIN, None).outputs == [2]
+    assert not tally(table, ORIGIN, None).latencies
+
+
+def test_moments_of_any_unit_and_of_any_year_can_be_counted() -> None:
+    moments = [pa.array([1, 2**62], pa.timestamp("ns")), pa.array([0, -62_135_596_800], pa.timestamp("s"))]
+    for column in (*moments, pa.array([0, -62_135_596_800_000_000])):
+        table, fault = countable(gather([Arrival(pa.record_batch({"max_due": column}), ORIGIN)], 0))
+        assert fault == ""
+        counts = tally(table, ORIGIN, None)
+        assert sum(int(each.sum()) for _, _, _, each in counts.latencies) + sum(counts.negative) == 2
 
 
 @given(st.lists(st.tuples(st.integers(0, 3_000_000), st.lists(st.integers(0, 3_000_000), min_size=1)), min_size=1))

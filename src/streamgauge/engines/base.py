@@ -159,6 +159,30 @@ class Deployment(Protocol):
         """The trial is over: read and write nothing more. Leaving the context ends what is left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Watermark:
+    """The watermark that a running job reports, where the job sets its own. Microseconds."""
+
+    passed: int
+    """Since 1970: all rows of windows that end there or before are out."""
+    delay: int
+    """How far it stays behind the newest event."""
+
+
+def reported(system: Deployment) -> Watermark | None:
+    """The watermark that a system reports as ``watermark``; None if it reports none."""
+    ask: Callable[[], Watermark | None] | None = getattr(system, "watermark", None)
+    return ask() if ask else None
+
+
+class UsersCodeFailed(ValueError):
+    """Code of the user's failed; the sentence says how, and ``trace`` where."""
+
+    def __init__(self, sentence: str, trace: Sequence[str] = ()) -> None:
+        super().__init__(sentence)
+        self.trace = tuple(trace)
+
+
 Expected = Callable[[pa.Table, dict[str, Any]], pa.Table]
 """What a user says that their job must answer to these events and parameters."""
 
@@ -173,6 +197,8 @@ class Promise:
     """The user's own answer; without it such a job's outputs are not checked."""
     last_row_wins: bool = False
     """Update mode: a window may be put out many times, and its last row must be right."""
+    keys: tuple[str, ...] = ()
+    """Of a job of the user's own in update mode: the columns that tell rows of one window apart; empty: by default."""
 
 
 @runtime_checkable

@@ -1,7 +1,7 @@
 """After a trial: what came out, against the reference answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamgauge.engines.base import Promise
+from streamgauge.engines.base import Promise, Watermark
 from streamgauge.judge.account import account, closed_until
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
-from streamgauge.run.own_answer import OwnAnswer, ask, events
+from streamgauge.run.own_answer import WINDOW_END, OwnAnswer, ask, events
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.base import Workload
 
@@ -45,13 +45,25 @@ class OutputCheck:
 
     @cached_property
     def _own(self) -> OwnAnswer | None:
-        """What the user's own reference says to the events that were acknowledged."""
+        """What the user's own reference says: of all that was published, required as far as it was acknowledged."""
         expected, make = self.promise.expected, self.workload.stream
         if expected is None or make is None:
             return None
         stream = make(self.trial.params, self.plan, self.trial.seed, self.origin)
-        said = ask(expected, events(self.workload, stream, self.acknowledged), self.trial.params)
-        return OwnAnswer(said, self._closed)
+        said = ask(expected, events(self.workload, stream, self.published), self.trial.params)
+        early, wins = None, self.promise.last_row_wins
+        if WINDOW_END not in said.column_names and self.acknowledged < self.published:
+            early = ask(expected, events(self.workload, stream, self.acknowledged), self.trial.params)
+        complete = closed_until(self.plan, self.origin, self.published, 0)
+        answer = OwnAnswer(said, self._closed, early, complete, last_row_wins=wins, keys=self._keys(said))
+        if wins and not self.promise.keys:
+            answer.check_keys(ask(expected, events(self.workload, stream, self.published // 2), self.trial.params))
+        return answer
+
+    def _keys(self, said: pa.Table) -> tuple[str, ...]:
+        """The key columns of the user's outputs: as the user names them, else those that the events have too."""
+        named = ("window_start", *(name for name, _ in self.workload.schema))
+        return self.promise.keys or tuple(name for name in said.column_names if name in named)
 
     @property
     def _watermark(self) -> int:
@@ -69,19 +81,25 @@ class OutputCheck:
             return self.acknowledged
         return closed_until(self.plan, self.origin, self.acknowledged, self._watermark)
 
-    def closed_rows(self) -> int:
-        """How many rows must be out by now; 0 where there is no answer."""
+    def closed_rows(self, reported: Watermark | None = None) -> int:
+        """How many rows must be out by now; 0 where there is no answer. ``reported`` is the job's own watermark."""
         if self._own is not None:
-            return len(self._own.must())
+            closed = self._closed
+            if reported is not None:
+                closed = closed_until(self.plan, self.origin, self.acknowledged, reported.delay * MICRO)
+            return len(replace(self._own, closed=closed).must())
         if self._answer is None:
             return 0
         return int(np.count_nonzero(self._answer[self.workload.identity[0]] + self._window <= self._closed))
 
-    def account(self, folder: Path) -> Account:
-        """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said."""
+    def account(self, folder: Path, reported: Watermark | None = None) -> Account:
+        """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said.
+
+        A job of the user's own must have put out what the watermark has passed that it ``reported``.
+        """
         table = _outputs(folder)
         if self._own is not None:
-            return self._own.account(table)
+            return replace(self._own, closed=reported.passed if reported else self._closed).account(table)
         if self._answer is None:
             return Account(observed=len(table) if table is not None else 0)
         observed = _observed(table)

@@ -18,7 +18,7 @@ from streamgauge.run.clock import Clock
 from streamgauge.run.drive import read_errand, say
 from streamgauge.run.hiccup import HiccupMeter
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.tell import Tally, gather, tally
+from streamgauge.run.tell import Tally, countable, gather, tally
 from streamgauge.store.journal import Journal, Parts
 from streamgauge.transport.attempts import Arrival, Attempts
 from streamgauge.transport.output_server import OutputServer
@@ -78,6 +78,8 @@ class Collector:
         self.hiccups = HiccupMeter()
         self.terminated = False
         self.trouble = ""
+        self.unreadable, self.unstamped = "", ""
+        """Sentences on outputs that are not of their format, and on the first whose latency cannot be counted."""
         self.finished, self.over = threading.Event(), threading.Event()
         self.counting = threading.Thread(target=self.count, name="count", daemon=True)
         self.server = OutputServer(
@@ -96,6 +98,8 @@ class Collector:
 
     def control(self, action: str, body: Json) -> Json:
         """An order of the controller, on a thread of the server."""
+        if action == "faults":
+            return self.faults()
         if action == "start":
             self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
         elif action in ("finish", "quit"):
@@ -113,10 +117,29 @@ class Collector:
 
     def status(self) -> Json:
         """The counts so far."""
-        return {**self.server.status(), "behind": self.commits.qsize()}
+        return {**self.server.status(), **self.faults(), "behind": self.commits.qsize()}
+
+    def faults(self) -> Json:
+        """What is wrong with the outputs so far: the system under test made them."""
+        return {"unreadable": self.unreadable, "unstamped": self.unstamped}
+
+    def tally(self, table: pa.Table, firing: str | None) -> Tally:
+        """Count some outputs. Those whose moments cannot be used count without a latency, and that is said."""
+        usable, fault = countable(table)
+        self.unstamped = self.unstamped or fault
+        return tally(usable, self.wall_ns // 1_000, firing)
 
     def count(self) -> None:
-        """A thread: count and keep what was committed, until told to finish."""
+        """A thread: count and keep what was committed, until told to finish. What stops it is told to who waits."""
+        try:
+            self.count_commits()
+        except (OSError, pa.ArrowException, ValueError, TypeError) as error:
+            self.trouble = f"the collector cannot count or write the outputs: {error}"
+            say(self.trouble)
+        self.close_journals()
+
+    def count_commits(self) -> None:
+        """Count and keep what was committed, until told to finish."""
         pending: list[Tally] = []
         next_look = self.clock.monotonic_ns()
         while True:
@@ -126,7 +149,7 @@ class Collector:
                 commit = ("", 0, [])
             if commit is not None and commit[2]:
                 table = gather(commit[2], commit[1])
-                pending.append(tally(table, self.wall_ns // 1_000, self.order.firing))
+                pending.append(self.tally(table, self.order.firing))
                 self.archive.add(commit[0], table)
             now = self.clock.monotonic_ns()
             if commit is None or now >= next_look:
@@ -134,12 +157,15 @@ class Collector:
                 pending, next_look = [], now + int(_LOOK_EVERY * 1e9)
             if commit is None:
                 break
-        self.close_journals()
 
     def close_journals(self) -> None:
         """All is counted."""
-        for journal in (self.seconds, self.latencies, self.health):
-            journal.close()
+        try:
+            for journal in (self.seconds, self.latencies, self.health):
+                journal.close()
+        except OSError as error:
+            self.trouble = self.trouble or f"the collector cannot write its counts: {error}"
+            say(self.trouble)
         self.finished.set()
 
     def write_down(self, tallies: list[Tally], now: int) -> None:

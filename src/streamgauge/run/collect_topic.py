@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from streamgauge.run.collect import Collector
 from streamgauge.run.drive import say
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Tally, sparse, tally
+from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Tally, countable, sparse
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.formats import FormatError, open_format
 from streamgauge.transport.kafka.protocol import KafkaFailure
@@ -44,7 +44,6 @@ class TopicCollector(Collector):
         self._line = open_ends(ends.cluster, ends.output)
         self._ranges = open_ranges(ends.cluster, ends.output)
         self._seen = dict.fromkeys(self._line.ask(), 0)
-        self._unreadable = ""
         super().__init__(order, tokens)
 
     def control(self, action: str, body: Json) -> Json:
@@ -64,7 +63,7 @@ class TopicCollector(Collector):
             held = sum(self._held().values())
         except KafkaFailure as error:
             raise ValueError(str(error)) from error
-        return {**self.server.status(), "committed": held, "behind": 0, "unreadable": self._unreadable}
+        return {**self.server.status(), **self.faults(), "committed": held, "behind": 0}
 
     def count(self) -> None:
         """A thread: look at the topic once a second, until told to finish; then read all of it."""
@@ -76,8 +75,8 @@ class TopicCollector(Collector):
             self.trouble = str(error)
             say(self.trouble)
         except FormatError as error:  # the system under test wrote them: nothing is wrong on our side
-            self._unreadable = f"its outputs cannot be read as {self._ends.format}: {error}"
-            say(self._unreadable)
+            self.unreadable = f"its outputs cannot be read as {self._ends.format}: {error}"
+            say(self.unreadable)
         self.close_journals()
 
     def _wait(self) -> bool:
@@ -95,7 +94,7 @@ class TopicCollector(Collector):
             fresh += end - self._seen[partition]
             self._seen[partition] = end
             for records in self._ranges.read(partition, first, end):
-                tallies.append(tally(self._rows(records), self.wall_ns // 1_000, self.order.firing))
+                tallies.append(self.tally(self._rows(records), self.order.firing))
         found = _merged(tallies)
         if found.outputs:
             found.outputs[-1] += fresh - sum(found.outputs)
@@ -117,12 +116,12 @@ class TopicCollector(Collector):
         origin, firings, updates = self.wall_ns // 1_000, Firings(), Updates(self.order.identity)
         for records in read_parts(self._ends.cluster, self._ends.output):
             table = self._rows(records)
-            counted = tally(table, origin, None)
+            counted = self.tally(table, None)
             if self.order.firing is not None and self.order.firing in table.schema.names:
                 firings.see(table, self.order.firing, origin)
                 counted.firings = [0] * len(counted.firings)
             if self.order.last_row_wins:
-                updates.see(table)
+                updates.see(countable(table)[0])
             self.write_down([counted], self.clock.monotonic_ns())
             self.archive.add(QUERY, table)
         self.archive.flush()

@@ -210,6 +210,10 @@ class CollectorLine(Line):
         """On Kafka: outputs have these columns, where they are not the workload's own."""
         return call(self._client, self._options, "columns", columns=columns)
 
+    def faults(self) -> dict[str, Any]:
+        """Sentences on outputs that cannot be read (``unreadable``) or counted (``unstamped``)."""
+        return call(self._client, self._options, "faults")
+
     def finish(self) -> dict[str, Any]:
         """Count and write all that was committed; the counts. Nothing that is committed later is kept."""
         return call(self._client, self._options, "finish")

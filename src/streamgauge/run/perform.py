@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyarrow import flight
 
-from streamgauge.engines.base import Deployment, RealEngine, Standing
+from streamgauge.engines.base import Deployment, RealEngine, Standing, UsersCodeFailed, reported
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
@@ -72,8 +72,8 @@ def perform(
     tail = int(trial.params.get("watermark", 0)) + _TAIL if checked else 0
     blamed: Ending = "driver-failed"
     begun = Clock().monotonic_ns()
-    promise = engine.promise(trial.options)
     try:
+        promise = engine.promise(trial.options)
         with (
             pinned(placement.driver),
             Launcher(runtime) as launcher,
@@ -85,6 +85,9 @@ def perform(
                 check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
                 show = _Show(stage, system, check, tail, engine.trigger(trial.options), begun)
                 return _conduct(show, watch, partial, listener=listener)
+    except UsersCodeFailed as error:
+        outcome = Outcome("crashed", str(error), error.trace, users_fault=True)
+        return Recording(trial, join([]), outcome, {"placement": placement.sentence})
     except (LaunchError, LineError, KafkaFailure) as error:
         fallen = kafka.fallen() if kafka else ""
         driver = bool(fallen) or isinstance(error, KafkaFailure)
@@ -118,10 +121,11 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     try:
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
         loaded = Clock().monotonic_ns()
-        users = False
+        users, trace = False, tuple[str, ...]()
         ending, detail, account, closed = _close(show, (ending, detail))
     except ReferenceFailed as error:
-        ending, detail, account, closed, users = "crashed", str(error), Account(), Clock().monotonic_ns(), True
+        ending, detail, account, closed = "crashed", str(error), Account(), Clock().monotonic_ns()
+        users, trace = True, error.trace
     finally:
         if monitor is not None:
             monitor.stop()
@@ -129,8 +133,10 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     facts = _facts(stage, system, loaded, seconds.stop)
     failure = system.failure()
     blamed = users or (ending == "crashed" and failure is not None and failure.users)
+    blamed = blamed or (ending == "crashed" and bool(stage.unstamped) and show.check.promise.own)
     disturbed = () if ending == "driver-failed" else disturbances(stage)
-    outcome = Outcome(ending, detail, _log(system, ending), account, disturbed, blamed)
+    log = trace if users else () if stage.unstamped else _log(system, ending)
+    outcome = Outcome(ending, detail, log, account, disturbed, blamed)
     facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
 
@@ -196,13 +202,14 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         system.end()  # before its queue goes away under it
         finish(stage)
-        if stage.unreadable and ended[0] in _WHOLE:
-            ended = "crashed", stage.unreadable
+        spoilt = stage.unreadable or stage.unstamped
+        if spoilt and ended[0] in _WHOLE:
+            ended = "crashed", spoilt
     except (flight.FlightError, KafkaFailure) as error:
         ended = why_unanswered(stage, system, error)
     closed, account = Clock().monotonic_ns(), Account()
     if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
-        account = check.account(stage.folder)
+        account = check.account(stage.folder, reported(system))
     return (*ended, account, closed)
 
 
@@ -214,7 +221,7 @@ def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     acknowledged, published = settle(stage, show.system, tail, show.trigger)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if whole or stage.status()["full"]:
-        arrive(stage, show.system, check.closed_rows(), show.tail + 2 * show.trigger + _SILENCE)
+        arrive(stage, show.system, check.closed_rows(reported(show.system)), show.tail + 2 * show.trigger + _SILENCE)
     return check
 
 
@@ -229,6 +236,7 @@ def _load(
         broken = why_broken(stage, system, progress)
         if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
             continue  # no further second can be closed yet: the journals are not read for nothing
+        broken = broken or _spoilt(stage, system)
         ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
             seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
@@ -241,6 +249,15 @@ def _load(
                 return ("completed" if whole else "decided"), "", seen
         if broken:
             return (*broken, seen)
+
+
+def _spoilt(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
+    """Outputs that cannot be counted: no further second would change it."""
+    try:
+        spoilt = stage.look_at_outputs()
+    except flight.FlightError as error:
+        return why_unanswered(stage, system, error)
+    return ("crashed", spoilt) if spoilt else None
 
 
 def _closed_seconds(stage: Stage) -> int:

@@ -66,6 +66,8 @@ class Stage:
     """How far the broker's clock is, as probes after the load found it."""
     unreadable: str = ""
     """A sentence on outputs that are not of their format; nothing if all could be read."""
+    unstamped: str = ""
+    """A sentence on outputs whose latency cannot be counted, such as a null in ``max_due``; nothing if all can be."""
     start_ns: int = 0
     wall_ns: int = 0
 
@@ -79,6 +81,16 @@ class Stage:
             "full": any(p["full"] for p in parts),
             "done": all(p["phase"] in ("done", "full") for p in parts),
         }
+
+    def look_at_outputs(self) -> str:
+        """A sentence on outputs that cannot be read or counted, as the collector reports it; nothing if all can be."""
+        if self.output is not None:
+            self.take(self.output.faults())
+        return self.unreadable or self.unstamped
+
+    def take(self, said: dict[str, Any]) -> None:
+        """Keep what the collector said of its outputs."""
+        self.unreadable, self.unstamped = (str(said.get(name, "")) for name in ("unreadable", "unstamped"))
 
     def fallen(self) -> str:
         """A sentence on the brokers of ours that have ended; nothing if all stand."""
@@ -216,7 +228,7 @@ def start(stage: Stage, monitor: Monitor | None) -> None:
 def finish(stage: Stage) -> None:
     """Everything that was committed is counted and written; the journals are closed."""
     if stage.output is not None and stage.collector is not None and stage.collector.alive():
-        stage.unreadable = str(stage.output.finish().get("unreadable", ""))
+        stage.take(stage.output.finish())
         stage.output.quit()
         stage.collector.wait(10)
     for driver, line in zip(stage.drivers, stage.lines, strict=True):

@@ -1,7 +1,7 @@
 """From committed outputs to counts: latencies in buckets, rows and firings per second. Pure.
 
-An output with the columns ``max_due`` and ``max_ingested`` (timestamps in µs) gets its latencies from them;
-without them it counts as an output alone.
+An output with the columns ``max_due`` and ``max_ingested`` (timestamps, or µs since 1970) gets its latencies from them;
+without them only the output is counted.
 """
 
 from collections.abc import Sequence
@@ -48,12 +48,28 @@ def gather(arrivals: Sequence[Arrival], batch: int) -> pa.Table:
 def _micros(table: pa.Table, name: str) -> Ints:
     column = table.column(name)
     if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz))
-    column = column.cast(pa.int64())
-    if column.null_count:
-        raise ValueError(f"the output column {name} has {column.null_count} rows without a value")
-    micros: Ints = column.to_numpy()
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    micros: Ints = column.cast(pa.int64()).to_numpy()
     return micros
+
+
+def countable(table: pa.Table) -> tuple[pa.Table, str]:
+    """The outputs without the moments that cannot be used, and a sentence on these; nothing if all can be."""
+    faults = {name: fault for name in STAMPS.values() if (fault := _fault(table, name))}
+    return table.drop_columns([*faults]), next(iter(faults.values()), "")
+
+
+def _fault(table: pa.Table, name: str) -> str:
+    """What is wrong with a column of moments; nothing if it is fine or not there."""
+    if name not in table.schema.names:
+        return ""
+    column = table.column(name)
+    if not (pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)):
+        return f"the output column {name} is {column.type}: it must be a timestamp, or leave it out"
+    if column.null_count:
+        rows = "1 row has" if column.null_count == 1 else f"{column.null_count} rows have"
+        return f"the output column {name} has nulls ({rows} no value): give every row a value, or leave the column out"
+    return ""
 
 
 def sparse(latencies: Ints) -> tuple[Ints, Ints]:

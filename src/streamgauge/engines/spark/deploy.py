@@ -17,11 +17,12 @@ from streamgauge.engines.base import (
     Promise,
     Standing,
     Warming,
+    Watermark,
 )
 from streamgauge.engines.java import java_problem
 from streamgauge.engines.spark import own, suits
 from streamgauge.engines.spark.blame import out_of_memory
-from streamgauge.engines.spark.explain import explain
+from streamgauge.engines.spark.explain import BATCH_LOG, explain, watermark
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
 from streamgauge.engines.spark.orders import connector, query_order, session_child
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
@@ -57,6 +58,8 @@ class SparkEngine:
         problems.append(own.problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
             problems.append("reference is what a pipeline of yours must answer: name the pipeline too")
+        if o.keys and not (o.reference and o.output_mode == "update"):
+            problems.append("keys has an effect only with reference and output_mode: update; remove it")
         if _version() is None:
             problems.append("PySpark is not installed: pip install 'streamgauge[spark]'")
         problems.append(java_problem())
@@ -77,8 +80,8 @@ class SparkEngine:
     def promise(self, options: dict[str, Any]) -> Promise:
         """The workload's own answer, the user's, or none."""
         o = SparkOptions.model_construct(**options)
-        expected = own.load(o.reference) if o.reference else None
-        return Promise(own=bool(o.pipeline), expected=expected, last_row_wins=o.output_mode == "update")
+        expected = own.load_reference(o.reference) if o.reference else None
+        return Promise(bool(o.pipeline), expected, last_row_wins=o.output_mode == "update", keys=tuple(o.keys))
 
     def warming(self, options: dict[str, Any]) -> Warming:
         """How a new session is warmed up, and whether it then serves many trials."""
@@ -229,6 +232,10 @@ class SparkDeployment:
     def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
         """Spark's own numbers of the judged stretch: an explanation."""
         return {"explanation": explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))}
+
+    def watermark(self) -> Watermark | None:
+        """The watermark of the last finished micro-batch; None if the query has none."""
+        return watermark(self._folder / BATCH_LOG)
 
     def describe(self) -> dict[str, Any]:
         """Versions and effective settings, for the manifest."""

@@ -4,8 +4,10 @@ for reading the two journals that the session wrote."""
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from streamgauge.engines.base import Watermark
 from streamgauge.engines.toolkit import Ints, read_log
 from streamgauge.model.units import format_count, format_duration, format_share, format_size
 
@@ -23,6 +25,7 @@ BATCH_PARTS = {
 BATCHES = (
     *("time", "batch", "input_rows", "state_rows", "state_updated", "state_bytes", "state_dropped", "state_commit_ms"),
     *BATCH_PARTS,
+    *("newest_us", "watermark_us"),
 )
 NUMBERS = ("time", "jvm_cpu_us", "python_cpu_us", "gc_ms", "compile_ms", "heap_bytes")
 
@@ -36,6 +39,25 @@ def explain(folder: Path, since_ns: int, until_ns: int, cores: int) -> list[Line
     numbers, batches = (_between(folder / name, since_ns, until_ns) for name in (NUMBER_LOG, BATCH_LOG))
     lines = [*_cpu(numbers, cores), *_batches(batches)]
     return sorted(lines, key=lambda line: -line["share"])
+
+
+def watermark(path: Path) -> Watermark | None:
+    """The watermark that the query reports in the log of its micro-batches; None if it has none.
+
+    Spark puts out the windows up to the watermark of a micro-batch in this micro-batch, so they are all out when it is
+    done. The watermark itself comes from the events of the one before.
+    """
+    try:
+        batches = read_log(path)
+    except (FileNotFoundError, pa.ArrowInvalid):  # nothing was written yet
+        return None
+    done = batches["add_batch_ms"] > 0  # Spark also tells of moments at which it had nothing to do
+    passed, newest = (batches[name][done] for name in ("watermark_us", "newest_us"))
+    if not len(passed) or passed.max() < 0:
+        return None
+    seen = np.maximum.accumulate(newest)[:-1]
+    behind = (seen - passed[1:])[(passed[1:] > 0) & (seen > 0)]
+    return Watermark(int(passed.max()), int(behind.min()) if len(behind) else 0)
 
 
 def _between(path: Path, since_ns: int, until_ns: int) -> Columns:

@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ from streamgauge.engines.toolkit import Log, whole_numbers
 GONE = (Py4JError, OSError)
 """What a call into a JVM that is gone raises."""
 _EVERY = 2.0
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_MOMENTS = {"newest_us": "max", "watermark_us": "watermark"}
+"""Columns of ``spark-batches`` ← moments of event-time by Spark's names."""
 BATCH_SCHEMA, NUMBER_SCHEMA = whole_numbers(*BATCHES), whole_numbers(*NUMBERS)
 
 
@@ -38,7 +41,14 @@ def batch_row(progress: dict[str, Any], now_ns: int) -> dict[str, int]:
         "state_dropped": sum(max(0, int(s.get("numRowsDroppedByWatermark", 0))) for s in states),
         "state_commit_ms": sum(max(0, int(s.get("commitTimeMs", 0))) for s in states),
     }
-    return row | {name: int(spent.get(part, 0)) for name, part in BATCH_PARTS.items()}
+    row |= {name: int(spent.get(part, 0)) for name, part in BATCH_PARTS.items()}
+    moments = progress.get("eventTime", {})
+    return row | {name: _micros(moments.get(part)) for name, part in _MOMENTS.items()}
+
+
+def _micros(moment: str | None) -> int:
+    """A moment of Spark's as microseconds since 1970; −1 if it tells none."""
+    return -1 if moment is None else (datetime.fromisoformat(moment) - _EPOCH) // timedelta(microseconds=1)
 
 
 class Recorder:

@@ -13,15 +13,17 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from pyspark.cloudpickle import register_pickle_by_value
 from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from streamgauge.engines.spark.blame import Blame, blame
+from streamgauge.engines.spark.fit import unfit
 from streamgauge.engines.spark.kafka import CannotTravel, Columns, columns_of, kafka_events, kafka_writer
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder
-from streamgauge.engines.spark.own import load
+from streamgauge.engines.spark.own import load, module_of
 from streamgauge.engines.spark.pipelines import PIPELINES
 from streamgauge.engines.spark.positions import Listener, Positions
 from streamgauge.engines.spark.progress import GONE, Recorder, Sampler
@@ -153,14 +155,24 @@ class Session:
         if not order.pipeline:
             return PIPELINES[order.workload, order.variant](events, order.params)
         try:
-            outputs = load(order.pipeline)(events)
-        # The user's code may fail in any way, and must be shown as theirs.
-        except Exception as error:
+            function = load(order.pipeline)
+            self._open_to_workers(order.pipeline)
+            outputs = function(events)
+        # The user's code may fail in any way, also by sys.exit, and must be shown as theirs.
+        except (Exception, SystemExit) as error:
             raise BlamedError(blame(error, traceback.format_exc(), order.pipeline)) from error
         if not isinstance(outputs, DataFrame):
             sentence = f"{order.pipeline} returned {type(outputs).__name__}: a pipeline returns a streaming DataFrame"
             raise BlamedError(Blame(sentence, (), users=True))
+        if problem := unfit(outputs):
+            raise BlamedError(Blame(f"your function {order.pipeline} {problem}", (), users=True))
         return outputs
+
+    def _open_to_workers(self, pipeline: str) -> None:
+        """Let Spark's Python workers have what the user's file has: itself by value, modules beside it by import."""
+        module = module_of(pipeline)
+        register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+        self.spark.sparkContext.environment["PYTHONPATH"] = str(Path(str(module.__file__)).parent)
 
     def _await_consuming(self, query: StreamingQuery) -> None:
         """Until it has looked into the queue: the load must not begin before."""

@@ -1,0 +1,131 @@
+"""Arrow tables as rows of plain values that compare across types: whole numbers of any width, moments of any unit,
+floats in the wider type, nested values as tuples. Pure.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from streamgauge.judge.match_rows import NAN, Row
+
+_TOLERANCE = 1e-9
+_NARROW = {"float": 2.0**-23, "halffloat": 2.0**-10}
+"""Relative distance of neighbours in the narrower floats: values that one side keeps so can differ by as much."""
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_FLOATS = (*_NARROW, "double")
+
+
+class CannotCompareError(ValueError):
+    """A column with values that cannot be compared; the sentence names it and its type."""
+
+
+def plain_rows(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[list[Row]], tuple[float, ...]]:
+    """The rows of each table with these columns, and the relative tolerance of each column (0: exact)."""
+    columns, tolerances = [], []
+    for name in names:
+        kinds = [table.schema.field(name).type for table in tables]
+        as_float = any(map(types.is_floating, kinds)) and all(map(_numeric, kinds))
+        tolerances.append(_tolerance(kinds))
+        columns.append([_column(table, name, kinds if as_float else ()) for table in tables])
+    rows = [list(zip(*(column[n] for column in columns), strict=True)) for n in range(len(tables))]
+    return rows, tuple(tolerances)
+
+
+def moments(table: pa.Table, name: str) -> list[int | None]:
+    """A column of moments as nanoseconds since 1970; whole numbers are microseconds."""
+    kind = table.schema.field(name).type
+    if types.is_date(kind):
+        column = table[name].cast(pa.timestamp("s"))
+    elif types.is_integer(kind):
+        column = table[name].cast(pa.int64()).cast(pa.timestamp("us"))
+    elif types.is_timestamp(kind):
+        column = table[name]
+    else:
+        raise CannotCompareError(f"the column {name!r} is {kind}: it must be a timestamp")
+    return [value for chunk in column.chunks for value in _values(chunk)]  # type: ignore[misc]
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _leaves(kind: pa.DataType) -> set[str]:
+    """Names of the simple types that a type is made of."""
+    if types.is_dictionary(kind):
+        return _leaves(kind.value_type)
+    inner = [kind.field(n).type for n in range(kind.num_fields)]
+    return set().union(*map(_leaves, inner)) if inner else {str(kind)}
+
+
+def _tolerance(kinds: Sequence[pa.DataType]) -> float:
+    found = set().union(*map(_leaves, kinds)) & set(_FLOATS)
+    return max([_NARROW.get(kind, _TOLERANCE) for kind in found], default=0.0)
+
+
+def _column(table: pa.Table, name: str, floats: Sequence[pa.DataType]) -> list[object]:
+    """The values of a column; ``floats`` are the types of all sides where it is compared as floats."""
+    kind = table.schema.field(name).type
+    try:
+        values = [value for chunk in table[name].chunks for value in _values(chunk)]
+        if floats:
+            return _as_floats(values, floats)
+        hash(tuple(values))
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        raise CannotCompareError(f"the column {name!r} of the type {kind} cannot be compared: {error}") from error
+    return values
+
+
+def _as_floats(values: Sequence[object], kinds: Sequence[pa.DataType]) -> list[object]:
+    """Numbers as floats; rounded as the narrowest side rounds them, so that equal ones are the same."""
+    numbers = np.array([NAN if value is None else value for value in values], np.float64)
+    narrow = [
+        types_of for kind, types_of in (("halffloat", np.float16), ("float", np.float32)) if kind in map(str, kinds)
+    ]
+    with np.errstate(over="ignore"):
+        rounded = (numbers.astype(narrow[0]).astype(np.float64) if narrow else numbers).tolist()
+    pairs = zip(values, rounded, strict=True)
+    return [None if value is None else _one_nan(number) for value, number in pairs]
+
+
+def _values(array: pa.Array) -> list[object]:
+    """The values of an array: moments and spans as nanoseconds, nested ones as tuples, one object for every NaN."""
+    kind = array.type
+    if types.is_dictionary(kind):
+        return _values(array.dictionary_decode())
+    if types.is_timestamp(kind) or types.is_duration(kind) or types.is_time(kind):
+        whole = array.cast(pa.int32()) if types.is_time32(kind) else array
+        numbers, factor = whole.cast(pa.int64()).to_pylist(), _UNITS[kind.unit]
+        return [None if number is None else number * factor for number in numbers]
+    if types.is_map(kind):
+        return [None if pairs is None else _pairs(pairs) for pairs in array.to_pylist()]
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        inner, lengths = iter(_values(pc.list_flatten(array))), pc.list_value_length(array).to_pylist()
+        valid = zip(lengths, array.is_valid().to_pylist(), strict=True)
+        return [tuple(islice(inner, length)) if there else None for length, there in valid]
+    if types.is_struct(kind):
+        return _structs(array)
+    found = array.to_pylist()
+    return [_one_nan(value) for value in found] if types.is_floating(kind) else found
+
+
+def _one_nan(value: object) -> object:
+    """The value; of every NaN the same object."""
+    return NAN if isinstance(value, float) and math.isnan(value) else value
+
+
+def _pairs(pairs: Sequence[tuple[object, object]]) -> Row:
+    ordered = sorted(((key, _one_nan(value)) for key, value in pairs), key=repr)
+    return tuple(ordered)
+
+
+def _structs(array: pa.StructArray) -> list[object]:
+    names = sorted(field.name for field in array.type)
+    fields = [_values(pc.struct_field(array, [array.type.get_field_index(name)])) for name in names]
+    rows = zip(*fields, strict=True) if fields else [()] * len(array)
+    named = (tuple(zip(names, row, strict=True)) for row in rows)
+    return [row if there else None for row, there in zip(named, array.is_valid().to_pylist(), strict=True)]

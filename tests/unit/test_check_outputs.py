@@ -1,0 +1,185 @@
+"""What a trial's outputs are compared with: one rule for the workload's own answer and for the user's reference."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from streamgauge.engines.base import Promise, UsersCodeFailed, Watermark
+from streamgauge.engines.spark.explain import BATCHES, watermark
+from streamgauge.engines.spark.progress import batch_row
+from streamgauge.engines.toolkit import Log, whole_numbers
+from streamgauge.model.profile import constant
+from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.check_outputs import OutputCheck
+from streamgauge.run.own_answer import ReferenceFailed
+from streamgauge.store.journal import Parts
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+LOAD, ORIGIN = 1_000.0, 1_700_000_000 * SECOND
+TRIAL = Trial(
+    number=1,
+    ask=Ask("load", LOAD, "measure"),
+    workload=windowed_aggregation.name,
+    params=WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump(),
+    engine="spark",
+    options={},
+    instances=1,
+    profile=constant(LOAD),
+    duration=10 * SECOND,
+    limit=10 * SECOND,
+    warmup=0,
+    warmup_limit=0,
+    queue_bound=0,
+    seed=5,
+)
+
+
+def counted(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Purchases of each gem pack in each second, as the guide has it."""
+    second = pc.floor_temporal(events["due"], unit="second")
+    table = pa.table({"start": second, "gem_pack_id": events["gem_pack_id"]}).group_by(["start", "gem_pack_id"])
+    found = table.aggregate([([], "count_all")])
+    ends = pc.add(found["start"], pa.scalar(1_000_000, pa.duration("us")))
+    return pa.table({"gem_pack_id": found["gem_pack_id"], "window_end": ends, "purchases": found["count_all"]})
+
+
+def expensive(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    return events.filter(pc.greater(events["price"], 5_000)).select(["user_id", "price"])
+
+
+def highest(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    found = events.group_by(["gem_pack_id"]).aggregate([("price", "max")])
+    return pa.table({"gem_pack_id": found["gem_pack_id"], "price": found["price_max"]})
+
+
+def check(promise: Promise, acknowledged: int, published: int) -> OutputCheck:
+    plan = TRIAL.profile.plan(60 * SECOND)
+    made = OutputCheck(windowed_aggregation, TRIAL, plan, promise, ORIGIN)
+    return replace(made, acknowledged=acknowledged, published=published)
+
+
+def said(reference: Any, count: int) -> pa.Table:  # noqa: ANN401
+    """What a system puts out that has seen so many events, as far as its windows are closed."""
+    rows = check(Promise(own=True, expected=reference), count, count)._own
+    assert rows is not None
+    return rows.must()
+
+
+def faults(made: OutputCheck, rows: pa.Table, folder: Path, reported: Watermark | None = None) -> Sequence[int]:
+    Parts(folder / "outputs" / "query").write(rows)
+    account = made.account(folder, reported)
+    assert account.checked
+    return account.lost, account.duplicate, account.wrong
+
+
+@pytest.mark.parametrize("reference", [counted, expensive])
+@pytest.mark.parametrize("seen", [3_500, 6_200, 9_000])
+def test_an_overloaded_job_may_be_further_than_it_has_acknowledged(tmp_path: Path, reference: Any, seen: int) -> None:  # noqa: ANN401
+    made = check(Promise(own=True, expected=reference), acknowledged=3_500, published=9_000)
+    assert faults(made, said(reference, seen), tmp_path) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("reference", [counted, expensive])
+def test_what_was_acknowledged_must_be_out_and_right(tmp_path: Path, reference: Any) -> None:  # noqa: ANN401
+    made = check(Promise(own=True, expected=reference), acknowledged=6_200, published=9_000)
+    short, whole = said(reference, 3_500), said(reference, 6_200)
+    assert faults(made, short, tmp_path / "short")[0] == len(whole) - len(short) > 0
+    changed = pc.add(whole.columns[-1], pa.array([1] + [0] * (len(whole) - 1)))
+    wrong = whole.set_column(len(whole.columns) - 1, whole.column_names[-1], changed)
+    assert faults(made, wrong, tmp_path / "wrong") == (1, 0, 1)
+
+
+def test_a_job_must_put_out_what_its_own_watermark_has_passed_and_no_more(tmp_path: Path) -> None:
+    made = check(Promise(own=True, expected=counted), 9_000, 9_000)
+    seconds = ORIGIN // SECOND
+    late = Watermark((seconds + 4) * 1_000_000, 5_000_000)
+    out = said(counted, 9_000)
+    out = out.filter(pc.less_equal(pc.cast(out["window_end"], pa.int64()), late.passed))
+    assert len(out) == 4 * 3
+    assert faults(made, out, tmp_path / "whole", late) == (0, 0, 0)
+    assert faults(made, out.slice(1), tmp_path / "one-lost", late) == (1, 0, 0)
+    assert made.closed_rows(late) == 3 * 3, "the newest acknowledged event less 5 s"
+    assert made.closed_rows() == 8 * 3
+
+
+def test_in_update_mode_every_change_may_come_and_the_last_row_must_be_right(tmp_path: Path) -> None:
+    updates = Promise(own=True, expected=counted, last_row_wins=True)
+    made = check(updates, 5_000, 5_000)
+    rows = [counted(_events(count), {}) for count in (1_500, 2_500, 5_000)]
+    assert faults(made, pa.concat_tables(rows), tmp_path / "right") == (0, 0, 0)
+    lost, _, wrong = faults(made, pa.concat_tables(rows[:2]), tmp_path / "early")
+    assert (lost, wrong) == (1 * 3, 3), "one closed window never came, one has an early count"
+
+
+def _events(count: int) -> pa.Table:
+    kept = list[pa.Table]()
+
+    def keep(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        kept.append(events)
+        return counted(events, params)
+
+    assert check(Promise(own=True, expected=keep), count, count)._own is not None
+    return kept[0]
+
+
+def test_a_column_that_changes_is_no_key_unless_the_user_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ReferenceFailed, match=r"told apart by gem_pack_id and price.*engine\.keys"):
+        check(Promise(own=True, expected=highest, last_row_wins=True), 5_000, 5_000).closed_rows()
+    made = check(Promise(own=True, expected=highest, last_row_wins=True, keys=("gem_pack_id",)), 5_000, 5_000)
+    rows = [highest(_events(count), {}) for count in (100, 5_000)]
+    assert faults(made, pa.concat_tables(rows), tmp_path) == (0, 0, 0)
+
+
+# the watermark that Spark reports
+
+
+def _progress(batch: int, newest: str, mark: str | None, took: int = 5) -> dict[str, Any]:
+    moments = {"max": newest, **({"watermark": mark} if mark else {})}
+    return {"batchId": batch, "eventTime": moments, "durationMs": {"addBatch": took} if took else {}}
+
+
+def _log(path: Path, *told: dict[str, Any]) -> Path:
+    log = Log(path, whole_numbers(*BATCHES))
+    for each in told:
+        log.append({name: np.array([value]) for name, value in batch_row(each, 0).items()})
+    log.close()
+    return path
+
+
+def test_the_watermark_and_its_delay_are_read_from_sparks_progress(tmp_path: Path) -> None:
+    told = [
+        _progress(0, "2026-01-01T00:00:10.000Z", "1970-01-01T00:00:00.000Z"),
+        _progress(1, "2026-01-01T00:00:12.000Z", "2026-01-01T00:00:05.000Z"),
+        _progress(2, "2026-01-01T00:00:12.000Z", "2026-01-01T00:00:07.000Z"),
+        _progress(3, "2026-01-01T00:00:12.000Z", "2026-01-01T00:00:09.000Z", took=0),
+    ]
+    found = watermark(_log(tmp_path / "batches", *told))
+    assert found == Watermark(1_767_225_607_000_000, 5_000_000), "a moment without a micro-batch tells nothing"
+
+
+def test_a_query_without_a_watermark_reports_none(tmp_path: Path) -> None:
+    assert watermark(_log(tmp_path / "batches", _progress(0, "2026-01-01T00:00:10.000Z", None))) is None
+    assert watermark(_log(tmp_path / "empty")) is None
+    assert watermark(tmp_path / "nothing") is None
+
+
+def test_before_the_first_watermark_nothing_must_be_out(tmp_path: Path) -> None:
+    told = _progress(0, "2026-01-01T00:00:10.000Z", "1970-01-01T00:00:00.000Z")
+    found = watermark(_log(tmp_path / "batches", told))
+    assert found == Watermark(0, 0)
+
+
+def test_an_error_of_the_users_carries_its_trace() -> None:
+    def broken(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        raise KeyError("no such pack")
+
+    with pytest.raises(UsersCodeFailed, match="KeyError") as failed:
+        check(Promise(own=True, expected=broken), 10, 10).closed_rows()
+    assert any("in broken" in line for line in failed.value.trace)
