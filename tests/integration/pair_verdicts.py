@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from pair_trial import EVENTS, ORIGIN, Ask, check_of, pair_trial, play_pair
+from pair_trial import EVENTS, ORIGIN, Ask, check_of, pair_file, pair_trial, play_pair
 from random_pairs import Pair, differs
 
 from streamgauge.run.own_answer import events
@@ -45,4 +45,4 @@ def _matters(pair: Pair, folder: Path) -> bool:
     assert windowed_aggregation.stream is not None
     stream = windowed_aggregation.stream(trial.params, check.plan, trial.seed, ORIGIN)
     closed = ORIGIN // 1_000 + (EVENTS - 1_000) * 1_000
-    return differs(folder / f"pair_{pair.number}.py", events(windowed_aggregation, stream, EVENTS), closed)
+    return differs(pair_file(pair, folder), events(windowed_aggregation, stream, EVENTS), closed)

@@ -1,0 +1,59 @@
+"""The guide "Your own function", typed as it stands: a whole search over the queue, with overloaded trials in it."""
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from cli_session import Said, start, streamgauge
+from real_trial import PLACEMENT
+
+from streamgauge.run.monitor import available
+
+pytestmark = [
+    pytest.mark.soak,
+    pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores"),
+]
+
+GUIDE = Path(__file__).parents[2] / "docs/guide/your-own-function.md"
+LONGEST = 3600.0
+
+
+def guide_project(folder: Path, transport: str = "") -> Path:
+    """The guide's files in a folder: its function with its reference, and the experiment that `init` writes."""
+    text = GUIDE.read_text(encoding="utf-8")
+    (folder / "my_job.py").write_text("\n\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    engines = re.findall(r"```yaml\n(engine: .*?)\n```", text)
+    engine = next(line for line in engines if "reference:" in line)
+    experiment = folder / "my.yaml"
+    assert streamgauge("init", experiment).code == 0
+    written = re.sub(r"^engine: .*$", engine + transport, experiment.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    experiment.write_text(written, encoding="utf-8")
+    return experiment
+
+
+def typed_in(folder: Path, *arguments: str) -> Said:
+    """A command in a folder, until it ends."""
+    with start(*arguments, cwd=folder) as process:
+        out, err = process.communicate(timeout=LONGEST)
+    sys.stderr.write(err)
+    return Said(process.returncode, out, err)
+
+
+def test_the_guides_own_function_ends_with_bounds(tmp_path: Path) -> None:
+    guide_project(tmp_path)
+    said = typed_in(tmp_path, "run", "my.yaml", "--json")
+    document = said.document
+    trials = document["trials"]
+    accounts = [trial["measured"]["account"] for trial in trials]
+    assert {(a["lost"], a["duplicate"], a["wrong"]) for a in accounts} == {(0, 0, 0)}, said.err
+    assert any(a["observed"] > 0 and a["checked"] for a in accounts), said.err
+    kinds = [trial["verdict"] for trial in trials]
+    assert "OVERLOADED" in kinds, said.err
+    if said.code == 3:  # the host disturbed every trial
+        assert set(kinds) <= {"INVALID", "OVERLOADED"}, said.err
+        return
+    assert said.code == 0, said.err
+    (finding,) = document["findings"]
+    assert finding["holds"] is not None, said.err
+    assert finding["fails"] is not None, said.err
