@@ -52,6 +52,8 @@ CATCH_ALL_BY_NAME = {
     *("streamgauge.cli.main", "streamgauge.engines.registry"),
     # around the user's own functions, which may fail in any way and are then named as the user's
     *("streamgauge.engines.spark.work", "streamgauge.engines.spark.own", "streamgauge.run.own_answer"),
+    # around what an engine of another package says of itself
+    "streamgauge.run.facts",
 }
 RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
 """They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""

@@ -6,9 +6,12 @@ Trials are as short as the sentence allows; `make soak` has each fault by itself
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import psutil
 import pytest
 from cli_session import Said, start, write
 from real_run import EXPERIMENT, calibrated
@@ -28,10 +31,14 @@ from real_trial import (
     valid_or_disturbed,
 )
 
+from streamgauge.engines.base import Deployment, Endpoints
+from streamgauge.engines.reference.deploy import ReferenceEngine
 from streamgauge.engines.reference.truth import truth
 from streamgauge.model.measurement import VerdictKind
+from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor import available
+from streamgauge.transport.child import Starts
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervision needs /proc and two cores")
 
@@ -115,6 +122,70 @@ def test_a_driver_or_collector_that_is_killed_makes_a_trial_invalid(
     played = play(trial(), tmp_path, {second: lambda: os.kill(child(role), signal.SIGKILL)})
     played.is_(INVALID, "the driver failed: ", said)
     assert not played.verdict.stops_run, "a driver that died says nothing of the outputs"
+
+
+def fill_the_disk_of_the_monitor(folder: Path) -> None:
+    """The next row of the monitor goes where no space is left."""
+    full = os.open("/dev/full", os.O_WRONLY)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        with suppress(OSError):  # the folder's own, which is closed by now
+            if Path("/proc/self/fd", name).readlink() == folder / "monitor-cores.arrows":
+                os.dup2(full, int(name))
+    os.close(full)
+
+
+def test_a_monitor_that_stops_makes_a_trial_invalid(tmp_path: Path) -> None:
+    played = play(trial(**LONG), tmp_path, {2: lambda: fill_the_disk_of_the_monitor(tmp_path)})
+    played.is_(INVALID, "the monitor stopped (", "No space left on device", "s are not recorded; repeat the trial")
+
+
+@pytest.mark.parametrize(("role", "said"), [(DRIVER, "driver 0 ended by itself")], ids=["driver"])
+def test_a_disk_that_is_full_for_a_process_of_the_load_driver_makes_a_trial_invalid(
+    role: str, said: str, tmp_path: Path
+) -> None:
+    def fill() -> None:
+        # its log still fits, its journals do not
+        psutil.Process(child(role)).rlimit(psutil.RLIMIT_FSIZE, (4096, 4096))
+
+    played = play(trial(**ENDLESS), tmp_path, {1: fill})
+    played.is_(INVALID, "the driver failed: ", said, "File too large")
+
+
+class Killer(ReferenceEngine):
+    """The reference engine, and somebody who kills a process of the load driver before the load begins."""
+
+    def __init__(self, role: str, when: Literal["while it starts", "once it is ready"]) -> None:
+        self._role, self._when = role, when
+
+    @contextmanager
+    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
+        if self._when == "while it starts":
+            self._kill()
+        with super().deploy(trial, endpoints, starts) as deployment:
+            if self._when == "once it is ready":
+                self._kill()
+            yield deployment
+
+    def _kill(self) -> None:
+        victim = psutil.Process(child(self._role))
+        victim.kill()
+        psutil.wait_procs([victim], timeout=10)
+
+
+@pytest.mark.parametrize(
+    ("role", "said", "when"),
+    [
+        (DRIVER, "driver 0 ended", "once it is ready"),
+        (COLLECTOR, "collector ended", "once it is ready"),
+        (DRIVER, "driver 0 ended", "while it starts"),
+    ],
+    ids=["the driver", "the collector", "the driver, while the system starts"],
+)
+def test_a_driver_or_collector_that_dies_before_the_load_begins_makes_a_trial_invalid(
+    role: str, said: str, when: Literal["while it starts", "once it is ready"], tmp_path: Path
+) -> None:
+    played = play(trial(), tmp_path, engine=Killer(role, when))
+    played.is_(INVALID, "the driver failed: ", said, "by itself with -9")
 
 
 # The system under test: FAILED, or OVERLOADED at once.

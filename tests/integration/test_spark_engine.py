@@ -150,9 +150,17 @@ def test_functions_of_users_are_judged_as_they_are(
     assert session.alive(), "sys.exit in a user's function must not end Spark"
 
 
+def test_a_setting_that_spark_refuses_fails_the_trial_and_is_named(session: SparkSession, tmp_path: Path) -> None:
+    options = {"settings": {"spark.sql.shuffle.partitions": "abc"}}
+    played = play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path)
+    played.is_(VerdictKind.FAILED, "abc", "; correct engine.settings: spark.sql.shuffle.partitions")
+    assert played.verdict.stops_run, "no other load would change it"
+
+
 def test_a_killed_jvm_fails_the_trial(session: SparkSession, tmp_path: Path) -> None:
     """The last one that uses the session of this file."""
     sabotage: dict[int, Sabotage] = {2: lambda: os.kill(jvm().pid, signal.SIGKILL)}
     played = as_if_quiet(play_spark(spark_trial(SLOW, 10), session, tmp_path, sabotage))
     played.is_(VerdictKind.FAILED, "the system under test crashed at 50k/s", "JVM")
     assert not played.verdict.stops_run, "a lower load might hold"
+    assert session.left() == ("its JVM is gone",)

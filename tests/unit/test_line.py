@@ -69,3 +69,8 @@ def test_a_side_that_is_gone_is_said_to_be_so(tmp_path: Path) -> None:
     with pytest.raises(LineError):
         line.ask("run", 5)
     line.close()
+
+
+def test_a_line_to_a_process_that_is_gone_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(LineError, match="the line is broken"):
+        Line(tmp_path / "nobody.sock", TOKEN)

@@ -81,6 +81,21 @@ def test_a_system_that_breaks_down_at_a_load_has_failed_there_and_shows_its_log(
     assert verdict.reasons[1:] == tuple(f"its log: line {i}" for i in range(4, 9))
 
 
+def test_a_system_that_fails_before_the_load_stops_a_search_over_the_load_and_shows_its_log() -> None:
+    why = "it did not start: spark (process 7) ended with exit code 1 before it was ready"
+    crashed = recording(ending="crashed", detail=why, log_tail=("no such option",))
+    crashed = replace(crashed, outcome=replace(crashed.outcome, unready=True))
+    verdict = judge(crashed)
+    assert verdict.kind is VerdictKind.FAILED
+    assert verdict.reasons == (
+        f"the system under test failed before the load began: {why}",
+        "its log: no such option",
+    )
+    assert verdict.stops_run, "no other load would change it"
+    other = replace(crashed, trial=replace(crashed.trial, ask=replace(crashed.trial.ask, dimension="window")))
+    assert not judge(other).stops_run, "another window might"
+
+
 def test_an_error_in_the_users_code_is_theirs_however_busy_the_machine_was() -> None:
     why = "your function failed at my_job.py:28: ValueError: no price like 6832"
     crashed = recording(ending="crashed", detail=why, log_tail=("raise ValueError",), disturbances=("a hog ran",))

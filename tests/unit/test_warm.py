@@ -65,5 +65,13 @@ def test_a_load_that_is_too_high_from_its_beginning_on_tells_something_too() -> 
     assert reach.rate == pytest.approx(0.97 * 200_000, rel=0.01)
 
 
+def test_without_cpu_times_nothing_is_flat_and_nothing_is_hinted_at() -> None:
+    watch = Warmth(60 * SECOND)
+    assert not watch.look(seconds([10] * 45, [0] * 45)), "a monitor that recorded nothing does not make a system warm"
+    reach = Reach(trigger=2.0, cores=1)
+    reach.look(grown([100_000] * 12, costs=0))
+    assert reach.rate == 0
+
+
 def test_a_warm_up_may_differ_in_its_options() -> None:
     assert Warming(1.0, 5, options={"trigger": 0}).options == {"trigger": 0}

@@ -106,6 +106,11 @@ def _sut_faults(
 ) -> Verdict | None:
     outcome, account = recording.outcome, measured.account
     at = f"at {format_rate(measured.load)}"
+    if outcome.ending == "crashed" and outcome.unready:
+        why = f"the system under test failed before the load began: {outcome.detail}"
+        tail = tuple(f"its log: {line}" for line in outcome.log_tail[-8:])
+        # only a search over something else than the load changes what it starts with
+        return Verdict(VerdictKind.FAILED, (why, *tail), stops_run=recording.trial.ask.dimension == "load")
     if outcome.ending in ("crashed", "stalled", "dropped"):
         what = {"crashed": "crashed", "stalled": "stalled", "dropped": "dropped its connection to the queue"}
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-5:])

@@ -125,7 +125,7 @@ class Verdict:
     checks: tuple[Check, ...] = ()
     estimate: Estimate | None = None
     stops_run: bool = False
-    """Wrong or missing output: no search can go on."""
+    """Wrong or missing output, or a system that failed before any load: no search can go on."""
     carries: float = 0.0
     """As measured: a hint at where to look next, and no proof of anything."""
 

@@ -15,6 +15,9 @@ never ends early · measure: a plain measurement, full length."""
 Ending = Literal["completed", "decided", "queue-full", "crashed", "stalled", "dropped", "driver-failed"]
 """How a trial came to its end. All but the first two end it at once."""
 
+INTACT: tuple[Ending, ...] = ("completed", "decided", "queue-full")
+"""Endings after which the system under test still runs as before."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ask:
@@ -83,6 +86,8 @@ class Outcome:
     """What went wrong on the driver's side; any entry makes the trial INVALID."""
     users_fault: bool = False
     """The user's own code failed: no other load would change that."""
+    unready: bool = False
+    """It failed before the load of the trial began: no other load would change that either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,22 @@ def _put(column: Ints, time: Ints, values: Ints) -> None:
     np.add.at(column, second[inside], values[inside].astype(np.int64))
 
 
+def unwatched(folder: Path, stop: int) -> float:
+    """Seconds among the first ``stop`` of a trial that no row of the monitor covers.
+
+    A row covers the time since the look before it, so a late look leaves nothing out.
+    """
+    rows = _rows(folder / "monitor-cores")
+    if not rows or not len(rows["core"]):
+        return float(stop)
+    mine = rows["core"] == rows["core"][0]
+    ends = rows["time"][mine]
+    begins = np.maximum(ends - rows["span_us"][mine] * 1_000, np.concatenate([[0], ends[:-1]]))
+    limit = stop * SECOND
+    covered = np.clip(ends, 0, limit) - np.clip(begins, 0, limit)
+    return float(limit - np.maximum(covered, 0).sum()) / SECOND
+
+
 def role_use(folder: Path, role: str, start: int, stop: int) -> dict[str, float]:
     """What a role used on average in these seconds: cores, and bytes read from and written to the disk per second.
 

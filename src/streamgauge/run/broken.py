@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pyarrow import flight
 
 from streamgauge.engines.base import Deployment
-from streamgauge.model.trial import Ending
+from streamgauge.model.trial import Ending, Outcome
 from streamgauge.model.units import format_count, format_duration
 from streamgauge.run.clock import Clock
 from streamgauge.run.stage import Stage
+from streamgauge.transport.child import LaunchError
 from streamgauge.transport.kafka.protocol import KafkaFailure
+from streamgauge.transport.line import LineError
 
 _GLANCE = 0.1
 
@@ -56,12 +58,9 @@ def who_is_gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     lives = system.alive()
     if not lives:
         time.sleep(_GLANCE)
-    if fallen := stage.fallen():
-        return "driver-failed", fallen
-    for process in (*stage.drivers, stage.collector):
-        if process is not None and not process.alive():
-            last = " / ".join(process.tail(3))
-            return "driver-failed", f"{process.name} ended by itself with {process.exit_code()}: {last}"
+    driver = _driver_side(stage)
+    if driver:
+        return "driver-failed", driver
     if lives:
         return None
     failure = system.failure()
@@ -69,6 +68,38 @@ def who_is_gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
         return "crashed", failure.sentence
     codes = ", ".join(str(p.exit_code()) for p in system.processes())
     return "crashed", f"its process ended with {codes}"
+
+
+def _driver_side(stage: Stage) -> str:
+    """A sentence on the process of the driver's side that ended by itself; nothing if all run."""
+    if fallen := stage.fallen():
+        return fallen
+    for process in (*stage.drivers, stage.collector):
+        if process is not None and not process.alive():
+            last = " / ".join(process.tail(3))
+            return f"{process.name} ended by itself with {process.exit_code()}: {last}"
+    return ""
+
+
+def why_unready(stage: Stage, error: LaunchError | LineError | flight.FlightError) -> Outcome:
+    """Whose fault it is that the load of a trial could not begin.
+
+    A system cannot start without its queue, so the driver's side is looked at first.
+    """
+    time.sleep(_GLANCE)  # a guard needs a moment to tell of an end
+    driver = _driver_side(stage)
+    if driver:
+        return Outcome("driver-failed", driver)
+    if isinstance(error, flight.FlightError):
+        return Outcome("driver-failed", f"a driver or the collector does not answer: {error}")
+    return unstarted(error)
+
+
+def unstarted(error: LaunchError | LineError) -> Outcome:
+    """The outcome of a trial whose system did not start, with the end of its log."""
+    if isinstance(error, LaunchError):
+        return Outcome("crashed", f"it did not start: {error.sentence}", error.log, unready=True)
+    return Outcome("crashed", f"it did not start: {error}", unready=True)
 
 
 def why_unanswered(stage: Stage, system: Deployment, error: flight.FlightError | KafkaFailure) -> tuple[Ending, str]:

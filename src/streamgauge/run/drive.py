@@ -8,6 +8,9 @@ and what the secrets are. Open loop: it publishes what is due and never waits fo
 import os
 import signal
 import threading
+from contextlib import suppress
+
+import pyarrow as pa
 
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
@@ -151,7 +154,16 @@ class Driver:
         )
 
     def write_down(self) -> None:
-        """A thread: once a second, close the second and add to the journals."""
+        """A thread: once a second, close the second and add to the journals. A driver that cannot do so ends."""
+        try:
+            self.close_seconds()
+        except (OSError, pa.ArrowException) as error:
+            self.phase, self.stopped, self.terminated = "failed", True, True
+            with suppress(OSError):  # its log may be on the same disk
+                say(f"the journals cannot be written: {error}")
+
+    def close_seconds(self) -> None:
+        """Close one second after the other, until the end."""
         second = 0
         while not self.over.wait(max(0.0, ((second + 1) * SECOND - self.elapsed()) / SECOND)):
             self.close_second(second)

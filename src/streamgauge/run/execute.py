@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from streamgauge.engines.base import Engine, Imagination, RealEngine, VirtualEngine
 from streamgauge.model.seconds import Seconds, join
-from streamgauge.model.trial import Outcome, Recording, Trial
+from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.clock import Limits
+from streamgauge.run.place import place
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.workloads.base import Workload
 
@@ -66,10 +67,16 @@ def _perform(
     on: _On,
 ) -> Recording:
     """On real processes, with a system that stays up where the engine has one."""
-    from streamgauge.run.perform import perform  # noqa: PLC0415 (Arrow Flight only where a process is started)
+    # Arrow Flight only where a process is started
+    from streamgauge.run.perform import perform  # noqa: PLC0415
+    from streamgauge.run.standing import NotStanding  # noqa: PLC0415
 
     systems = on.systems
-    standing = systems.of(engine, trial, workload) if systems else None
+    try:
+        standing = systems.of(engine, trial, workload) if systems else None
+    except NotStanding as error:
+        facts = {"placement": place(trial.options).sentence, **engine.describe(trial.options)}
+        return Recording(trial, join([]), error.outcome, facts)
     recording = perform(
         trial,
         engine,
@@ -84,7 +91,7 @@ def _perform(
     if systems is None or standing is None:
         return recording
     recording = replace(recording, facts={**recording.facts, **systems.facts(trial)})
-    systems.done(engine, trial, intact=recording.outcome.ending in ("completed", "decided", "queue-full"))
+    systems.done(engine, trial, intact=recording.outcome.ending in INTACT)
     return recording
 
 

@@ -47,6 +47,8 @@ def explore(
         exploration = _Exploration(experiment, run, limits, listener, ground, run.trial_count(), spent(run), begun)
         for choice in experiment.engines:
             ended = exploration.search(choice)
+            if systems is not None:
+                systems.release(choice.label)
             if ended:
                 break
     explored = answer(experiment, run, ended)
@@ -109,8 +111,9 @@ class _Exploration:
         search = build(self.experiment, choice.label, hint)
         expected = search.forecast().likely
         while True:
-            if any(told.verdict.stops_run for told in past):
-                return f"{choice.label} gave wrong or no output, so no further trial would mean anything"
+            stop = next((told for told in past if told.verdict.stops_run), None)
+            if stop:
+                return f"{choice.label} failed in trial {stop.trial}, and no other load would change that"
             ask = search.next(past)
             if ask is None:
                 return ""

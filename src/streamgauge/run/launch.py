@@ -19,16 +19,16 @@ from typing import Any
 
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run import runtime
-from streamgauge.transport.child import CallReady, Child, FileReady, LineReady, PortReady, Readiness
+from streamgauge.transport.child import CallReady, Child, FileReady, LaunchError, LineReady, PortReady, Readiness
+
+__all__ = ["LaunchError", "Launcher", "Process"]
 
 _GUARD = Path(__file__).with_name("guard.py")
 _LOOK_EVERY = 0.01
 _KILL_ALLOWANCE = 10.0
 _TAIL_BYTES = 1 << 16
-
-
-class LaunchError(RuntimeError):
-    """A child did not become ready; the sentence names it, its deadline and the last lines of its log."""
+_LAST = 40
+"""Lines that are kept of the log of a child that did not become ready: a trace, and what was said before it."""
 
 
 class Process:
@@ -176,14 +176,11 @@ class Launcher:
         while not _ready(child.ready, process):
             code = process.exit_code()
             if code is not None:
-                raise LaunchError(
-                    f"{child.name} (process {pid}) {_ended(code)} before it was ready; {_last_lines(process)}"
-                )
+                said = f"{child.name} (process {pid}) {_ended(code)} before it was ready"
+                raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             if time.monotonic() > ends:
-                raise LaunchError(
-                    f"{child.name} did not {child.ready.text} within {format_duration(child.deadline)}; "
-                    f"{_last_lines(process)}"
-                )
+                said = f"{child.name} did not {child.ready.text} within {format_duration(child.deadline)}"
+                raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             process._listen(_LOOK_EVERY)
 
     def close(self) -> None:
@@ -226,8 +223,3 @@ def _ready(ready: Readiness, process: Process) -> bool:
 
 def _ended(code: int) -> str:
     return f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-
-
-def _last_lines(process: Process) -> str:
-    lines = process.tail(8)
-    return "last lines of its log:\n  " + "\n  ".join(lines) if lines else "its log is empty"

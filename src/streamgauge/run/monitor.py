@@ -38,7 +38,7 @@ MACHINE = _schema(
 
 def available() -> bool:
     """Whether this system can be watched: Linux can, macOS cannot."""
-    return (_PROC / "self" / "stat").exists()
+    return (_PROC / "self" / "stat").exists() and bool(procfs.parse_cores(_read(_PROC / "stat")))
 
 
 def _read(path: Path) -> str:
@@ -100,6 +100,8 @@ class Monitor:
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._start_ns = 0
+        self.error: Exception | None = None
+        """What ended it before it was told to stop."""
 
     def start(self, monotonic_ns: int) -> None:
         """Look at the start of the load and at the end of every second after it. Times are since then."""
@@ -111,6 +113,12 @@ class Monitor:
         return self.clock.monotonic_ns() - self._start_ns
 
     def _run(self) -> None:
+        try:
+            self._look_on()
+        except (OSError, ValueError, LookupError, pa.ArrowException) as error:  # anything else is found by its gap
+            self.error = error
+
+    def _look_on(self) -> None:
         second = 0
         self._stop.wait(max(0, -self._elapsed()) / SECOND)
         before = look(self.roles, self._elapsed())
@@ -144,4 +152,7 @@ class Monitor:
         if self._thread is not None:
             self._thread.join()
         for journal in self._journals.values():
-            journal.close()
+            try:
+                journal.close()
+            except (OSError, pa.ArrowException) as error:  # a full disk, perhaps: what is missing is found missing
+                self.error = self.error or error

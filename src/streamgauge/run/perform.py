@@ -6,12 +6,10 @@ when the queue is full, the system under test is gone, stalls or drops its conne
 Then a tail closes the last windows, and the outputs are checked against the reference answer.
 """
 
-import os
 import time
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyarrow import flight
 
@@ -19,17 +17,17 @@ from streamgauge.engines.base import Deployment, RealEngine, Standing, UsersCode
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import BROKER, DRIVER, SUT, assemble, role_use, row_latencies
-from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered
+from streamgauge.run.assemble import assemble
+from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered, why_unready
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
+from streamgauge.run.facts import described, facts_of, phases, roles
 from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.monitor import Monitor, available
 from streamgauge.run.own_answer import ReferenceFailed
 from streamgauge.run.place import place
-from streamgauge.run.settle import arrive, disturbances, settle
+from streamgauge.run.settle import arrive, disturbances, settle, unmonitored
 from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, staged, start
-from streamgauge.run.usage import Role
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.store.journal import read_rows
 from streamgauge.transport.kafka.protocol import KafkaFailure
@@ -70,29 +68,29 @@ def perform(
         raise ValueError("a trial on Kafka needs the Kafka of its run")
     folder, placement = partial.path, place(trial.options)
     tail = int(trial.params.get("watermark", 0)) + _TAIL if checked else 0
-    blamed: Ending = "driver-failed"
     begun = Clock().monotonic_ns()
     try:
         promise = engine.promise(trial.options)
+        check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
         with (
             pinned(placement.driver),
             Launcher(runtime) as launcher,
             staged(trial, folder, placement, launcher, tail, rewrite=rewrite, promise=promise, kafka=kafka) as scene,
         ):
-            (stage, endpoints), blamed = scene, "crashed"
-            served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
-            with served as system:
-                check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
-                show = _Show(stage, system, check, tail, engine.trigger(trial.options), begun)
-                return _conduct(show, watch, partial, listener=listener)
+            stage, endpoints = scene
+            try:
+                served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
+                with served as system:
+                    show = _Show(stage, system, check, tail, engine.trigger(trial.options), begun)
+                    return _conduct(show, watch, partial, listener=listener)
+            except (LaunchError, LineError, flight.FlightError) as error:  # while the other processes still run
+                outcome = why_unready(stage, error)
     except UsersCodeFailed as error:
         outcome = Outcome("crashed", str(error), error.trace, users_fault=True)
-        return Recording(trial, join([]), outcome, {"placement": placement.sentence})
-    except (LaunchError, LineError, KafkaFailure) as error:
+    except (LaunchError, KafkaFailure) as error:
         fallen = kafka.fallen() if kafka else ""
-        driver = bool(fallen) or isinstance(error, KafkaFailure)
-        outcome = Outcome("driver-failed" if driver else blamed, fallen or f"it did not start: {error}")
-        return Recording(trial, join([]), outcome, {"placement": placement.sentence})
+        outcome = Outcome("driver-failed", fallen or f"it did not start: {error}")
+    return Recording(trial, join([]), outcome, {"placement": placement.sentence, **engine.describe(trial.options)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +108,15 @@ class _Show:
 
 def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener) -> Recording:
     stage, system = show.stage, show.system
-    failure = system.failure()
-    if failure is not None:  # it never consumed: nothing is published for it
-        outcome = Outcome("crashed", failure.sentence, failure.trace, users_fault=failure.users)
-        return Recording(stage.trial, join([]), outcome, {"placement": stage.placement.sentence, **system.describe()})
-    if stage.topics is not None and stage.output is not None and (columns := system.describe().get("outputs")):
+    said = {"placement": stage.placement.sentence, **described(system)}
+    gone = who_is_gone(stage, system)
+    if gone:  # it never consumed: nothing is published for it
+        return Recording(stage.trial, join([]), _unready(system, gone), said)
+    if stage.topics is not None and stage.output is not None and (columns := said.get("outputs")):
         stage.output.expect(columns)
-    monitor = Monitor(_roles(stage, system), stage.folder) if available() else None
-    start(stage, monitor)
+    monitor = Monitor(roles(stage, system), stage.folder) if available() else None
     try:
+        start(stage, monitor)
         ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
         loaded = Clock().monotonic_ns()
         users, trace = False, tuple[str, ...]()
@@ -130,55 +128,25 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
         if monitor is not None:
             monitor.stop()
     seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
-    facts = _facts(stage, system, loaded, seconds.stop)
+    facts = facts_of(stage, system, loaded, seconds.stop)
     failure = system.failure()
     blamed = users or (ending == "crashed" and failure is not None and failure.users)
     blamed = blamed or (ending == "crashed" and bool(stage.unstamped) and show.check.promise.own)
-    disturbed = () if ending == "driver-failed" else disturbances(stage)
+    disturbed = () if ending == "driver-failed" else (*disturbances(stage), *unmonitored(monitor, stage, seconds.stop))
     log = trace if users else () if stage.unstamped else _log(system, ending)
     outcome = Outcome(ending, detail, log, account, disturbed, blamed)
-    facts["phases"] = _phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
+    facts["phases"] = phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
 
 
-def _roles(stage: Stage, system: Deployment) -> tuple[Role, ...]:
-    """Whose time the monitor counts, and on which cores."""
-    roles = (
-        Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
-        Role("collector", (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
-        Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
-        Role("controller", (os.getpid(),), ()),
-    )
-    brokers = stage.topics.kafka.processes if stage.topics else ()
-    return (*roles, Role(BROKER, tuple(p.guard for p in brokers), stage.placement.driver)) if brokers else roles
-
-
-def _facts(stage: Stage, system: Deployment, loaded: int, stop: int) -> dict[str, Any]:
-    """What is stored of the way a trial was run, and what the engine says of the time until ``loaded``.
-
-    Rows of windows that were put out many times are told up to the second ``stop``.
-    """
-    warmup = stage.trial.warmup or 0
-    since, rows = stage.start_ns + warmup, row_latencies(stage.folder, warmup // SECOND, stop)
-    used = role_use(stage.folder, BROKER, warmup // SECOND, stop)
-    return {
-        "placement": stage.placement.sentence,
-        "driver_cores": list(stage.placement.driver),
-        "sut_cores": list(stage.placement.sut),
-        "start_ns": stage.start_ns,
-        "wall_ns": stage.wall_ns,
-        **({"updates": rows} if rows else {}),
-        **({"broker_use": used} if used else {}),
-        **stage.describe(),
-        **system.describe(),
-        **system.probe(since, max(since, loaded)),
-    }
-
-
-def _phases(*moments: int) -> dict[str, float]:
-    """Seconds of wall time from one moment to the next: where the time of a trial went."""
-    spans = (later - earlier for earlier, later in pairwise(moments))
-    return dict(zip(("starting", "load", "tail", "checking"), (max(0, s) / SECOND for s in spans), strict=True))
+def _unready(system: Deployment, gone: tuple[Ending, str]) -> Outcome:
+    """The outcome of a trial that ended before its load began."""
+    ending, detail = gone
+    if ending != "crashed":
+        return Outcome(ending, detail)
+    failure = system.failure()
+    users = failure is not None and failure.users
+    return Outcome(ending, detail, _log(system, ending), users_fault=users, unready=True)
 
 
 def _log(system: Deployment, ending: Ending) -> tuple[str, ...]:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 from streamgauge.engines.base import Deployment
 from streamgauge.model.units import SECOND
+from streamgauge.run.assemble import unwatched
 from streamgauge.run.clock import Clock
+from streamgauge.run.monitor import Monitor
 from streamgauge.run.stage import Stage
 from streamgauge.store.journal import read_rows
 from streamgauge.transport.kafka.protocol import KafkaFailure
@@ -16,6 +18,8 @@ _LONG_LAG, _LONG_BATCHES = 5 * SECOND, 2.5
 """Load in the queue from which on a trial is not drained, for it would take too long: so long, and so many of its
 micro-batches. Two of them wait just before one ends in time."""
 _MOST_BEHIND = 8
+_MOST_UNWATCHED = 1.0
+"""Seconds of a trial that the monitor may not have seen: its first look may be late."""
 
 
 def settle(stage: Stage, system: Deployment, tail: int, trigger: int) -> tuple[int, int]:
@@ -66,6 +70,22 @@ def _await(ready: Callable[[], bool], patience: int) -> None:
 def disturbances(stage: Stage) -> tuple[str, ...]:
     """What else went wrong on the driver's side."""
     return (*_behind(stage), *_unequal(stage))
+
+
+def unmonitored(monitor: Monitor | None, stage: Stage, stop: int) -> tuple[str, ...]:
+    """Whether the monitor saw the whole trial: seconds that it did not see must not look quiet."""
+    if monitor is None:  # this system cannot be watched, and the placement says so
+        return ()
+    missing = unwatched(stage.folder, stop)
+    if monitor.error is not None:
+        why = f"{type(monitor.error).__name__}: {monitor.error}"
+        return (f"the monitor stopped ({why}) and {missing:.1f} s of {stop} s are not recorded; repeat the trial",)
+    if missing <= _MOST_UNWATCHED:
+        return ()
+    return (
+        f"the monitor recorded nothing for {missing:.1f} s of {stop} s (at most {_MOST_UNWATCHED:g} s), "
+        "so the CPU time of other processes is unknown; repeat the trial",
+    )
 
 
 def _unequal(stage: Stage) -> tuple[str, ...]:

@@ -5,16 +5,17 @@ compiler's progress would be mistaken for capacity.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.engines.base import Engine, Ground, Standing, StandingEngine
-from streamgauge.model.trial import Trial
+from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
+from streamgauge.run.broken import unstarted
 from streamgauge.run.clock import elapsed_ns
-from streamgauge.run.launch import Launcher
+from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.perform import perform
 from streamgauge.run.place import bind, place, usable_cores
 from streamgauge.run.stage import pinned
@@ -22,6 +23,7 @@ from streamgauge.run.warm import Reach, Warmth, reach_trial, warm_trial
 from streamgauge.run.watching import Silence, Unkept, Watcher
 from streamgauge.store.durable import make_folder
 from streamgauge.store.sessions import newest_session, sweep_sessions
+from streamgauge.transport.line import LineError
 from streamgauge.workloads.base import Workload
 
 if TYPE_CHECKING:
@@ -38,6 +40,14 @@ class _System:
     said: dict[str, Any]
 
 
+class NotStanding(Exception):
+    """A system did not start, or failed in its warm-up: the trial that needs it has this outcome."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.detail)
+        self.outcome = outcome
+
+
 class Systems:
     """The systems of a run that stay up, one per engine of the experiment. A context manager: it ends them all."""
 
@@ -46,13 +56,22 @@ class Systems:
         self._folder, self._runtime, self._say, self._kafka = folder, runtime, say, kafka
         self._launcher: Launcher | None = None
         self._systems: dict[str, _System] = {}
+        self._failed: dict[str, Outcome] = {}
+        """Failures that no trial has told yet, by the engine's label."""
+        self._reached: dict[str, int] = {}
+        """What a growing load found, by the engine's label: a system that it broke is started again."""
         sweep_sessions(folder)  # what a run that was killed could not remove
         self._count = newest_session(folder)
 
     def of(self, engine: Engine, trial: Trial, workload: Workload) -> Standing | None:
-        """A warm system for this trial; None for engines that start one for every trial anyway."""
+        """A warm system for this trial; None for engines that start one for every trial anyway.
+
+        Raises ``NotStanding`` if it does not start or its warm-up fails.
+        """
         if not isinstance(engine, StandingEngine):
             return None
+        if trial.engine in self._failed:
+            raise NotStanding(self._failed.pop(trial.engine))
         found = self._systems.get(trial.engine)
         if found is None or not found.standing.alive():
             self._drop(trial.engine)
@@ -60,8 +79,16 @@ class Systems:
         return found.standing
 
     def hint(self, engine: Engine, trial: Trial, workload: Workload) -> float:
-        """About what the system's cores carry, by a load that grows; 0 where there is no such system."""
-        if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
+        """About what the system's cores carry, by a load that grows; 0 where there is no such system, or it failed.
+
+        The first trial tells of a failure. A crash under this load is an overload far beyond the limit: the system is
+        started again, and what was seen before counts.
+        """
+        try:
+            if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
+                return 0.0
+        except NotStanding as error:
+            self._failed[trial.engine] = error.outcome
             return 0.0
         system, warming = self._systems[trial.engine], engine.warming(trial.options)
         if not warming.limit:
@@ -69,16 +96,21 @@ class Systems:
         self._say(f"looking where {trial.engine} begins to fall behind")
         reach = Reach(engine.trigger(trial.options) / SECOND, max(1, len(place(trial.options).sut)))
         folder = self._folder / f"{self._count:03}" / "reach"
-        self._unjudged(system, reach_trial(trial, warming), reach, folder)
-        found = round(reach.rate)
-        system.said["reach"] = found
-        self._say(f"about {format_rate(found)}")
+        outcome = self._unjudged(system, reach_trial(trial, warming), reach, folder).outcome
+        if outcome.users_fault:
+            self._failed[trial.engine] = outcome
+        if outcome.ending not in INTACT:
+            who = "the load driver failed" if outcome.ending == "driver-failed" else f"{trial.engine} {outcome.ending}"
+            self._say(f"{who} under the growing load: {outcome.detail}; {trial.engine} is started again")
+            self._drop(trial.engine)
+        found = self._reached[trial.engine] = round(reach.rate)
+        self._say(f"about {format_rate(found)}" if found else "its limit is not known yet")
         return float(found)  # as it is kept: a run that goes on, or is asked again, must find the same
 
     def facts(self, trial: Trial) -> dict[str, Any]:
         """What is said of the system that served a trial."""
-        found = self._systems.get(trial.engine)
-        return {"warmed": found.said} if found else {}
+        found, reached = self._systems.get(trial.engine), self._reached.get(trial.engine)
+        return {"warmed": found.said | ({} if reached is None else {"reach": reached})} if found else {}
 
     def done(self, engine: Engine, trial: Trial, *, intact: bool) -> None:
         """A trial is over. What is not shared, or is not clean, does not serve another."""
@@ -87,7 +119,7 @@ class Systems:
             return
         left = found.standing.left()
         if left:
-            self._say(f"{trial.engine} is started anew: {'; '.join(left)}")
+            self._say(f"{trial.engine} is started again: {'; '.join(left)}")
         if left or not (intact and engine.warming(trial.options).shared):
             self._drop(trial.engine)
 
@@ -101,25 +133,41 @@ class Systems:
         # nothing is measured yet: until it is warm it may use all cores, so that its compiler is done sooner
         cache = self._kafka.ground.cache if self._kafka else None
         ground = Ground(folder, placement.sut, usable_cores(), cache)
-        with pinned(placement.driver):
-            standing = engine.stand(trial.options, ground, self._launcher)
+        try:
+            with pinned(placement.driver):
+                standing = engine.stand(trial.options, ground, self._launcher)
+        except (LaunchError, LineError) as error:
+            raise NotStanding(unstarted(error)) from error
         system = _System(standing, engine, workload, {"started": round((elapsed_ns() - begun) / SECOND, 1)})
-        warming = engine.warming(trial.options)
-        if warming.limit:
-            self._say(
-                f"warming {trial.engine} up at {format_rate(warming.load)} until an event costs the same CPU time"
-            )
-            warmth = Warmth(warming.limit, warming.least)
-            seconds = self._unjudged(system, warm_trial(trial, warming), warmth, folder / "warm-up")
-            self._say(f"warm after {format_duration(seconds * SECOND)}")
-            system.said |= {"seconds": seconds, "load": warming.load, **warmth.said()}
+        if engine.warming(trial.options).limit:
+            try:
+                self._warm_up(system, trial, folder / "warm-up")
+            except BaseException:
+                standing.stop()
+                raise
         bind([process.guard for process in system.standing.processes()], placement.sut)
         return system
 
-    def _unjudged(self, system: _System, trial: Trial, watch: Watcher, folder: Path) -> int:
-        """A load that nobody judges; how many seconds it lasted."""
+    def _warm_up(self, system: _System, trial: Trial, folder: Path) -> None:
+        """Warm a new system up. One that fails at this load has failed: no trial would say more."""
+        warming = system.engine.warming(trial.options)
+        load = format_rate(warming.load)
+        self._say(f"warming {trial.engine} up at {load} until an event costs the same CPU time")
+        warmth = Warmth(warming.limit, warming.least)
+        recording = self._unjudged(system, warm_trial(trial, warming), warmth, folder)
+        outcome, seconds = recording.outcome, recording.seconds.stop
+        if outcome.ending not in INTACT:
+            detail = f"it {outcome.ending} in its warm-up at {load}: {outcome.detail}"
+            if outcome.ending == "driver-failed":
+                detail = f"in the warm-up of {trial.engine}: {outcome.detail}"
+            raise NotStanding(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
+        self._say(f"warm after {format_duration(seconds * SECOND)}")
+        system.said |= {"seconds": seconds, "load": warming.load, **warmth.said()}
+
+    def _unjudged(self, system: _System, trial: Trial, watch: Watcher, folder: Path) -> Recording:
+        """A load that is not judged, and what happened under it."""
         make_folder(folder)
-        recording = perform(
+        return perform(
             trial,
             system.engine,
             system.workload,
@@ -131,7 +179,11 @@ class Systems:
             checked=False,
             kafka=self._kafka,
         )
-        return recording.seconds.stop
+
+    def release(self, name: str) -> None:
+        """The search of this engine is over: nobody needs its system any more."""
+        self._failed.pop(name, None)
+        self._drop(name)
 
     def _drop(self, name: str) -> None:
         gone = self._systems.pop(name, None)

@@ -44,7 +44,7 @@ class Warmth:
         """True once the last stretches cost what those before them did, or the limit is reached."""
         events, used = seconds["acknowledged"], seconds["sut_cpu"]
         self.costs = [
-            float(used[i : i + _SPAN].sum()) / done if (done := float(events[i : i + _SPAN].sum())) else math.inf
+            _cost(float(used[i : i + _SPAN].sum()), float(events[i : i + _SPAN].sum()))
             for i in range(len(events) % _SPAN, len(events), _SPAN)
         ]
         lasted = seconds.stop * SECOND
@@ -79,9 +79,15 @@ class Reach:
         if len(acked) >= _TELL:
             done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])
             spent = np.interp(seconds["ack_time"][acked] / SECOND, np.arange(len(used)), used) / 1e6
-            self.rate = HOLDING * self.cores * float(done[-1] - done[1]) / max(float(spent[-1] - spent[1]), 1e-6)
+            cost = _cost(float(spent[-1] - spent[1]), float(done[-1] - done[1]))
+            self.rate = HOLDING * self.cores / cost if math.isfinite(cost) else self.rate
         behind = float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
         return behind and len(acked) > _FEW
+
+
+def _cost(used: float, events: float) -> float:
+    """CPU time per event; without any of either nothing is known of it."""
+    return used / events if used > 0 and events > 0 else math.inf
 
 
 def warm_trial(trial: Trial, warming: Warming) -> Trial:

@@ -1,11 +1,14 @@
 """A child process, described. Engines and transports describe; only ``run``'s launcher starts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from streamgauge.model.units import SECOND
+
+_SHOWN = 8
+"""Lines of a log that are shown with an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,18 @@ class Child:
     """Where it runs; None: where the controller runs."""
     scratch: Path | None = None
     """A folder that lives as long as it does: removed at its end, also after kill -9 of the controller."""
+
+
+class LaunchError(RuntimeError):
+    """A child did not become ready or could not be used: the sentence names it and why, ``log`` is the end of its log.
+
+    As text it is both.
+    """
+
+    def __init__(self, sentence: str, log: Sequence[str] = ()) -> None:
+        lines = "; last lines of its log:\n  " + "\n  ".join(log[-_SHOWN:]) if log else ""
+        super().__init__(sentence + lines)
+        self.sentence, self.log = sentence, tuple(log)
 
 
 class Running(Protocol):

@@ -48,10 +48,14 @@ class Line:
 
     def __init__(self, path: Path, token: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(str(path))
         self._lines, self._number = _Lines(self._socket), 0
         self._told: list[Json] = []
-        self._socket.sendall(token.encode() + b"\n")
+        try:
+            self._socket.connect(str(path))
+            self._socket.sendall(token.encode() + b"\n")
+        except OSError as error:
+            self._socket.close()
+            raise LineError(f"the line is broken: {error}") from error
 
     def ask(self, action: str, seconds: float, **body: object) -> Json:
         """The answer to a question; what is told meanwhile is kept for ``told``."""

@@ -1,7 +1,7 @@
 """Spark as the rest sees it: it describes itself and its process. Imports nothing of pyspark."""
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,10 +29,12 @@ from streamgauge.engines.spark.settings import session_settings, shuffle_partiti
 from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.transport.child import Running, Starts
+from streamgauge.transport.child import LaunchError, Running, Starts
 from streamgauge.transport.line import Line, LineError
 
 _RUN, _END = 180.0, 60.0
+_LOG, _SAID, _TRACE = 40, 3, "Traceback (most recent call last)"
+"""Lines of the log that are kept of a session which is lost, and those before a trace that are part of the reason."""
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
 _LEAST_WARM = 45 * SECOND
@@ -120,9 +122,16 @@ class SparkSession(Standing):
             master=f"local[{slots(options)},{_TRIES}]",
         )
         self.cores = ground.cores[: options.cores]
-        self._running = starts.start(session_child(order, ground.boot or self.cores), self._folder)
-        self._line = Line(socket, token)
-        self._said = self._line.ask("describe", _END)
+        try:
+            self._running = starts.start(session_child(order, ground.boot or self.cores), self._folder)
+        except LaunchError as error:
+            raise _explained(error, options) from error
+        try:
+            self._line = Line(socket, token)
+            self._said = self._line.ask("describe", _END)
+        except LineError as error:
+            self._running.stop()
+            raise self._lost(error) from error
         self._served = 0
         self._left: tuple[str, ...] = ()
 
@@ -140,21 +149,31 @@ class SparkSession(Standing):
 
     def serve(self, trial: Trial, endpoints: Endpoints, epoch: int = 0) -> AbstractContextManager[Deployment]:
         """Run the trial's query; yields once it consumes. A query that was killed goes on with the next epoch."""
-        return self._serve(query_order(trial, endpoints, self._runtime, epoch))
+        return self._serve(query_order(trial, endpoints, self._runtime, epoch), trial.options["settings"])
 
     @contextmanager
-    def _serve(self, order: QueryOrder) -> Iterator[Deployment]:
+    def _serve(self, order: QueryOrder, settings: Mapping[str, str]) -> Iterator[Deployment]:
         self._served += 1
-        answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
+        try:
+            answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
+        except LineError as error:
+            raise self._lost(error) from error
         said = self.told() | {"outputs": answer["outputs"]} if answer.get("outputs") else self.told()
         deployment = SparkDeployment(self, self._running, self._line, order.folder, said)
         deployment.query = str(answer.get("query", ""))
         if "error" in answer:
-            deployment.complain(answer["error"], answer["trace"], users=answer["users"])
+            sentence = _naming(answer["error"], settings, "")
+            deployment.complain(sentence, answer["trace"], users=answer["users"])
         try:
             yield deployment
         finally:
             deployment.end()
+
+    def _lost(self, error: LineError) -> LaunchError:
+        """The session's process is gone, or does not answer."""
+        code = self._running.exit_code()
+        ended = "does not answer" if code is None else f"ended with {code}"
+        return _explained(LaunchError(f"Spark's process {ended}: {error}", self._running.tail(_LOG)), self._options)
 
     def end_query(self) -> None:
         """Stop the query and clean up after it."""
@@ -246,6 +265,22 @@ class SparkDeployment:
         if not self._over:
             self._over = True
             self._session.end_query()
+
+
+def _explained(error: LaunchError, options: SparkOptions) -> LaunchError:
+    """The same error with what Java said before the trace, and with the settings that the log names."""
+    trace = next((n for n, line in enumerate(error.log) if line.startswith(_TRACE)), 0)
+    said = [line.strip() for line in error.log[:trace] if line.strip() and not line.startswith("WARNING: ")]
+    starved = out_of_memory(error.log)
+    why = starved or " / ".join(said[-_SAID:])
+    sentence = f"{error.sentence}: {why}" if why else error.sentence
+    return LaunchError(_naming(sentence, options.settings, "\n".join(error.log)), error.log)
+
+
+def _naming(sentence: str, settings: Mapping[str, str], text: str) -> str:
+    """A sentence with the user's settings that it or the text beside it names."""
+    named = [key for key in settings if key in sentence or key in text]
+    return f"{sentence}; correct engine.settings: {', '.join(named)}" if named else sentence
 
 
 def _version() -> str | None:

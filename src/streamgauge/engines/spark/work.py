@@ -230,7 +230,7 @@ class Session:
             left.append("its JVM is gone")
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
-        return {"left": left}
+        return {"left": [*dict.fromkeys(left)]}  # a JVM that is gone is found gone twice
 
     def _stop(self, query: StreamingQuery) -> None:
         """Stop a query. One in real-time mode is interrupted in the middle of its tasks, and would log every one of

@@ -1,0 +1,120 @@
+"""An engine of another package whose system stays up between trials: a real process beside the reference engine.
+
+It fails where a test says so: at its start, in its warm-up, or under the growing load that looks for its limit.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+from pydantic import Field
+
+from streamgauge.engines.base import Deployment, Endpoints, Ground, Options, Standing, Warming
+from streamgauge.engines.reference.deploy import ReferenceDeployment, ReferenceEngine, reference
+from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.model.trial import Trial
+from streamgauge.model.types import Duration
+from streamgauge.model.units import SECOND
+from streamgauge.transport.child import Child, LineReady, Running, Starts
+
+MARK = "a system that stays up"
+_STAYS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
+_FAILS = "import sys\nprint('its configuration names no such cluster', flush=True)\nsys.exit(3)"
+CRASH = SECOND
+"""Time under load until it crashes, where it is told to."""
+
+
+class StandingOptions(ReferenceOptions):
+    """Those of the reference engine, the length of the warm-up, and where it fails."""
+
+    warm_limit: Duration = Field(default=4 * SECOND, ge=0)
+    fails: str = Field(default="", description="start, warm-up, growing or describe")
+
+
+class StandingReference(ReferenceEngine):
+    """The engine."""
+
+    name = "standing"
+    summary = "the reference engine beside a process that stays up"
+    options: type[Options] = StandingOptions
+
+    def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "StandingSystem":
+        """Start the process that stays up."""
+        script = _FAILS if options["fails"] == "start" else _STAYS
+        child = Child("standing system", (sys.executable, "-c", script, MARK), cores=ground.cores, ready=LineReady())
+        return StandingSystem(starts.start(child, ground.folder), starts)
+
+    def warming(self, options: dict[str, Any]) -> Warming:
+        """A short warm-up."""
+        changed = {"crash_after": CRASH} if options["fails"] == "warm-up" else {}
+        return Warming(100_000.0, options["warm_limit"], options=changed)
+
+
+class StandingSystem(Standing):
+    """The process that stays up; each trial is a reference engine beside it."""
+
+    def __init__(self, running: Running, starts: Starts) -> None:
+        self._running, self._starts = running, starts
+
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._running.alive()
+
+    def processes(self) -> tuple[Running, ...]:
+        """The one that stays up."""
+        return (self._running,)
+
+    @contextmanager
+    def serve(self, trial: Trial, endpoints: Endpoints) -> Iterator[Deployment]:
+        """A reference engine for this trial."""
+        fails = trial.options["fails"]
+        crash = {"crash_after": 2 * CRASH} if fails == "growing" and trial.profile.shape == "steps" else {}
+        with reference.deploy(replace(trial, options=trial.options | crash), endpoints, self._starts) as deployment:
+            yield Told(*deployment.processes(), said={"standing": standing()}, fails=fails)
+
+    def left(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+    def stop(self) -> None:
+        """End the process."""
+        self._running.stop()
+
+
+class Told(ReferenceDeployment):
+    """A deployment that tells how many systems stay up, or cannot tell anything."""
+
+    def __init__(self, running: Running, *, said: dict[str, Any], fails: str) -> None:
+        super().__init__(running, said)
+        self._fails = fails
+
+    def describe(self) -> dict[str, Any]:
+        """How many systems stay up."""
+        if self._fails == "describe":
+            raise ConnectionError("its page of settings does not answer")
+        return super().describe()
+
+
+def standing() -> int:
+    """How many processes of this kind are below the controller."""
+    return sum(MARK in process.cmdline() for process in psutil.Process(os.getpid()).children(recursive=True))
+
+
+def installed(folder: Path) -> dict[str, str]:
+    """The environment of a command that finds this engine, as if its package was installed in this folder."""
+    information = folder / "standing_plugin-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: standing-plugin\nVersion: 1.0\n", encoding="utf-8")
+    entry = "[streamgauge.engines]\nstanding = standing_plugin:engine\n"
+    (information / "entry_points.txt").write_text(entry, encoding="utf-8")
+    before = os.environ.get("PYTHONPATH")
+    paths = [str(folder), str(Path(__file__).parent), *([before] if before else [])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+engine = StandingReference()

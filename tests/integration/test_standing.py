@@ -1,0 +1,98 @@
+"""Systems that stay up between trials: whose failure is told how, and how long they live."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_session import Said, start, write
+from real_run import EXPERIMENT, calibrated
+from real_trial import PLACEMENT
+from standing_plugin import installed
+
+from streamgauge.run.monitor import available
+from streamgauge.store import Store
+
+pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")
+
+SEARCH = (
+    EXPERIMENT.replace("name: reference", "name: standing, fails: start")
+    .replace("find: nothing", "find: sustainable-throughput")
+    .replace("rate: 100k/s", "between: [50k/s, 1M/s]")
+)
+MEASURE = EXPERIMENT.replace("name: reference", "name: standing, warm_limit: 0s")
+
+
+def run(folder: Path, text: str) -> Said:
+    """A whole run of this experiment."""
+    environment = installed(folder)
+    process = start("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json", env=environment)
+    out, err = process.communicate(timeout=150)
+    return Said(process.returncode, out, err)
+
+
+def the_only_trial(said: Said) -> dict[str, Any]:
+    (trial,) = said.document["trials"]
+    assert isinstance(trial, dict)
+    return trial
+
+
+def test_a_system_that_does_not_start_is_a_failed_trial_with_its_log(tmp_path: Path) -> None:
+    said = run(tmp_path, SEARCH)
+    assert said.code == 4, said.err
+    trial = the_only_trial(said)
+    assert trial["verdict"] == "FAILED"
+    assert "it did not start: standing system" in trial["reasons"][0]
+    assert "ended with exit code 3 before it was ready" in trial["reasons"][0]
+    assert "its log: its configuration names no such cluster" in trial["reasons"]
+
+
+def test_a_spark_that_does_not_start_is_a_failed_trial_with_what_java_said(tmp_path: Path) -> None:
+    option = "spark.driver.extraJavaOptions: -XX:NoSuchOption"
+    said = run(
+        tmp_path,
+        SEARCH.replace("name: standing, fails: start, capacity: 300k/s", f"name: spark, settings: {{{option}}}"),
+    )
+    assert said.code == 4, said.err
+    trial = the_only_trial(said)
+    assert trial["verdict"] == "FAILED"
+    assert "the system under test failed before the load began: it did not start: spark (process" in trial["reasons"][0]
+    assert "Unrecognized VM option 'NoSuchOption'" in trial["reasons"][0]
+
+
+def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -> None:
+    said = run(tmp_path, SEARCH.replace("fails: start", "fails: warm-up"))
+    assert said.code == 4, said.err
+    trial = the_only_trial(said)
+    assert trial["verdict"] == "FAILED"
+    assert "it crashed in its warm-up at 100k/s: its process ended with 1" in trial["reasons"][0]
+    assert any("its log: " in reason and "crashed, as ordered" in reason for reason in trial["reasons"])
+
+
+def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_goes_on(tmp_path: Path) -> None:
+    said = run(
+        tmp_path, SEARCH.replace("fails: start", "fails: growing").replace("between: [50k/s, 1M/s]", "values: [50k/s]")
+    )
+    assert "standing crashed under the growing load" in said.err
+    assert said.err.count("starting standing") == 2
+    assert said.code in (0, 3), said.err
+    for trial in said.document["trials"]:
+        assert trial["verdict"] != "FAILED", trial
+
+
+def test_a_system_ends_when_the_search_of_its_engine_ends(tmp_path: Path) -> None:
+    engines = (
+        "engines:\n  - {name: standing, label: one, warm_limit: 0s}\n  - {name: standing, label: two, warm_limit: 0s}\n"
+    )
+    text = "".join(engines if line.startswith("engine:") else line for line in EXPERIMENT.splitlines(keepends=True))
+    said = run(tmp_path, text)
+    assert said.code in (0, 3), said.err
+    kept = Store(tmp_path / "runs").find("@last").trials()
+    assert {each.trial.engine for each in kept} == {"one", "two"}
+    assert [each.facts["standing"] for each in kept] == [1] * len(kept)
+
+
+def test_an_engine_that_cannot_describe_itself_does_not_spoil_its_trial(tmp_path: Path) -> None:
+    said = run(tmp_path, MEASURE.replace("warm_limit: 0s", "warm_limit: 0s, fails: describe"))
+    assert said.code in (0, 3), said.err
+    for trial in said.document["trials"]:
+        assert trial["verdict"] in ("SUSTAINED", "INVALID", "UNDECIDED"), trial

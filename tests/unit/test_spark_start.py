@@ -1,0 +1,36 @@
+"""A Spark that did not start: what Java said, and which setting it is about."""
+
+from streamgauge.engines.spark.deploy import _explained
+from streamgauge.engines.spark.options import SparkOptions
+from streamgauge.transport.child import LaunchError
+
+ENDED = "spark (process 7) ended with exit code 1 before it was ready"
+TRACE = ("Traceback (most recent call last):", '  File "work.py", line 1', "PySparkRuntimeError: [JAVA_GATEWAY_EXITED]")
+
+
+def explained(*log: str, settings: dict[str, str] | None = None) -> LaunchError:
+    return _explained(LaunchError(ENDED, log), SparkOptions(settings=settings or {}))
+
+
+def test_what_java_said_before_the_trace_is_part_of_the_sentence() -> None:
+    error = explained("WARNING: Using incubator modules", "Unrecognized VM option 'No'", "Could not create it.", *TRACE)
+    assert error.sentence == f"{ENDED}: Unrecognized VM option 'No' / Could not create it."
+    assert error.log[-1] == TRACE[-1]
+
+
+def test_a_setting_that_the_log_names_is_named() -> None:
+    settings = {"spark.executor.memory": "much", "spark.ui.enabled": "false"}
+    error = explained("Invalid value of spark.executor.memory", settings=settings)
+    assert error.sentence == f"{ENDED}; correct engine.settings: spark.executor.memory"
+
+
+def test_too_little_memory_is_said() -> None:
+    error = explained("java.lang.OutOfMemoryError: Java heap space", *TRACE)
+    assert error.sentence == (
+        f"{ENDED}: Spark ran out of memory (Java heap space); raise engine.memory, or let the job keep less"
+    )
+
+
+def test_a_log_that_says_nothing_changes_nothing() -> None:
+    assert explained().sentence == ENDED
+    assert explained(*TRACE).sentence == ENDED
