@@ -14,7 +14,7 @@ Status = Literal[
     "none-holds",  # not even the easiest value holds: move the easy end
     "unfinished",  # the budget or the user ended it first
     "invalid",  # the driver or the machine failed too often
-    "failed",  # the SUT gave wrong or no output, or failed at the easiest value too
+    "failed",  # the SUT did not start, gave wrong or no output, or failed at the easiest value too
     "measured",  # nothing was searched
 ]
 

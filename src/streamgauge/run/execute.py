@@ -75,7 +75,8 @@ def _perform(
     try:
         standing = systems.of(engine, trial, workload) if systems else None
     except NotStanding as error:
-        facts = {"placement": place(trial.options).sentence, **engine.describe(trial.options)}
+        warmed = systems.facts(trial) if systems else {}
+        facts = {"placement": place(trial.options).sentence, **engine.describe(trial.options), **warmed}
         return Recording(trial, join([]), error.outcome, facts)
     recording = perform(
         trial,

@@ -16,7 +16,7 @@ from pyarrow import flight
 from streamgauge.engines.base import Deployment, RealEngine, Standing, UsersCodeFailed, reported
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
-from streamgauge.model.units import SECOND
+from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.assemble import assemble
 from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered, why_unready
 from streamgauge.run.check_outputs import OutputCheck
@@ -42,6 +42,8 @@ _TAIL = SECOND
 """How long the load goes on after the judged seconds, beyond the watermark: every window that ends in them closes."""
 _SILENCE = 5 * SECOND
 """How long after the tail no output may come before those that are missing count as lost."""
+_UNWRITTEN = 60 * SECOND
+"""How long a driver may take to write a second down: on a busy machine some seconds, never so long."""
 _WHOLE = ("completed", "decided")
 
 
@@ -204,8 +206,9 @@ def _load(
         broken = why_broken(stage, system, progress)
         if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
             continue  # no further second can be closed yet: the journals are not read for nothing
-        broken = broken or _spoilt(stage, system)
-        ready = _closed_seconds(stage) - (0 if broken else 1)  # the collector needs a moment for the last one
+        closed = _closed_seconds(stage)
+        broken = broken or _spoilt(stage, system) or _silent(stage, closed)
+        ready = closed - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
             seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
             stretch = seconds.between(seen, ready)
@@ -226,6 +229,14 @@ def _spoilt(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     except flight.FlightError as error:
         return why_unanswered(stage, system, error)
     return ("crashed", spoilt) if spoilt else None
+
+
+def _silent(stage: Stage, closed: int) -> tuple[Ending, str] | None:
+    """A driver that runs and answers, and writes nothing down any more: the trial would never end."""
+    late = Clock().monotonic_ns() - stage.start_ns - closed * SECOND
+    if late <= _UNWRITTEN:
+        return None
+    return "driver-failed", f"a driver has recorded no second for {format_duration(late // SECOND * SECOND)}"
 
 
 def _closed_seconds(stage: Stage) -> int:

@@ -110,7 +110,8 @@ class Systems:
     def facts(self, trial: Trial) -> dict[str, Any]:
         """What is said of the system that served a trial."""
         found, reached = self._systems.get(trial.engine), self._reached.get(trial.engine)
-        return {"warmed": found.said | ({} if reached is None else {"reach": reached})} if found else {}
+        said = (found.said if found else {}) | ({} if reached is None else {"reach": reached})
+        return {"warmed": said} if said else {}
 
     def done(self, engine: Engine, trial: Trial, *, intact: bool) -> None:
         """A trial is over. What is not shared, or is not clean, does not serve another."""
