@@ -120,7 +120,7 @@ class Systems:
             return
         left = found.standing.left()
         if left:
-            self._say(f"{trial.engine} is started again: {'; '.join(left)}")
+            self._say(f"this {trial.engine} serves no further trial: {'; '.join(left)}")
         if left or not (intact and engine.warming(trial.options).shared):
             self._drop(trial.engine)
 
