@@ -31,6 +31,7 @@ OBJECTIVES = (
     Objective("lag-trend", "<=", THETA, relative=True, text="lag-trend <= 1%"),
     Objective("lost", "==", 0.0, text="lost == 0"),
 )
+PRECISIONS = (0.001, 0.005, 0.01, 0.02, 0.05)
 WORKLOAD = WorkloadChoice("windowed-aggregation", {"window": 8 * SECOND, "slide": 4 * SECOND, "gem_packs": 100})
 
 
@@ -77,7 +78,7 @@ def random_options(seed: int, noise: float) -> SimulatedOptions:
     )
 
 
-def experiment_for(options: SimulatedOptions, seed: int) -> Experiment:
+def experiment_for(options: SimulatedOptions, seed: int, precision: float = 0.05) -> Experiment:
     """The simulated experiment's question, asked of this engine."""
     truth = mean_capacity(options, options.instances) / (1 - THETA)
     rng = np.random.default_rng(seed + 1)
@@ -89,16 +90,16 @@ def experiment_for(options: SimulatedOptions, seed: int) -> Experiment:
         what="sustainable-throughput",
         objectives=OBJECTIVES,
         span=Span(between=(low, high)),
-        search=SearchPlan("adaptive", 0.05),
+        search=SearchPlan("adaptive", precision),
         trial=TrialPlan(),
         seed=seed,
     )
 
 
-def find(seed: int, noise: float) -> Result:
+def find(seed: int, noise: float, precision: float = 0.05) -> Result:
     """One whole experiment in virtual time."""
     options = random_options(seed, noise)
-    experiment = experiment_for(options, seed)
+    experiment = experiment_for(options, seed, precision)
     search, past, seconds = build(experiment, "simulated"), list[Told](), 0
     while (ask := search.next(past)) is not None:
         trial = trial_of(experiment, experiment.engines[0], ask, len(past) + 1)
@@ -116,7 +117,7 @@ def find(seed: int, noise: float) -> Result:
     return Result(seed, low <= truth <= high, width, finding.status, len(past), seconds, finding.notes)
 
 
-def _find(job: tuple[int, float]) -> Result:
+def _find(job: tuple[int, float, float]) -> Result:
     return find(*job)
 
 
@@ -124,7 +125,7 @@ def report(noise: float, count: int, workers: int) -> None:
     """Run and print."""
     begun = time.perf_counter()
     with ProcessPoolExecutor(workers) as pool:
-        results = list(pool.map(_find, [(s, noise) for s in range(count)], chunksize=20))
+        results = list(pool.map(_find, [(s, noise, 0.05) for s in range(count)], chunksize=20))
     spent = time.perf_counter() - begun
     contains = sum(r.contains for r in results) / count
     narrow = [r for r in results if r.width <= 0.05 * 1.0001]
@@ -141,6 +142,21 @@ def report(noise: float, count: int, workers: int) -> None:
         print(f"  seeds that missed              {missed[:20]}")
 
 
+def report_precisions(count: int, workers: int) -> None:
+    """How often bounds contain the truth when less or more precision is asked for than the trials support."""
+    print(f"noise up to 5% per second: {count} random engines at each precision")
+    print("  precision  contain the truth  median width  at most as wide as asked  wider and say why")
+    with ProcessPoolExecutor(workers) as pool:
+        for precision in PRECISIONS:
+            results = list(pool.map(_find, [(s, 0.05, precision) for s in range(count)], chunksize=20))
+            wide = [r for r in results if r.width > precision * 1.0001]
+            print(
+                f"  {precision:9.1%}  {sum(r.contains for r in results) / count:17.2%}"
+                f"  {np.median([r.width for r in results]):12.2%}  {1 - len(wide) / count:24.2%}"
+                f"  {sum(bool(r.notes) for r in wide):8} of {len(wide)}"
+            )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=2000)
@@ -148,6 +164,7 @@ def main() -> None:
     arguments = parser.parse_args()
     report(0.05, arguments.count, arguments.workers)
     report(0.10, arguments.count, arguments.workers)
+    report_precisions(arguments.count, arguments.workers)
 
 
 if __name__ == "__main__":

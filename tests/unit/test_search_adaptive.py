@@ -15,6 +15,7 @@ from streamgauge.model.trial import Ask
 from streamgauge.search.adaptive import pool
 from streamgauge.search.known import learn
 from streamgauge.search.line import Line
+from streamgauge.search.supported import RESOLUTION
 
 TRUTH = 730_000.0
 RANGE = Span(between=(10_000.0, 5_000_000.0))
@@ -71,18 +72,45 @@ def test_a_first_trial_near_the_boundary_needs_no_second() -> None:
 
 
 def test_both_ends_are_proven_half_a_precision_from_the_estimate() -> None:
-    _, past = found(QUESTION, judge())
+    _, past = found(QUESTION, judge(error=0.005))
     (_, above), (_, below) = asked(past)[2:]
     assert above == pytest.approx(TRUTH * 1.05**0.5, rel=0.001)
     assert below == pytest.approx(TRUTH / 1.05**0.5, rel=0.001)
 
 
-@pytest.mark.parametrize("precision", [0.2, 0.05, 0.02])
-def test_the_bracket_is_as_narrow_as_the_experiment_asks(precision: float) -> None:
-    finding = only(experiment(span=RANGE, strategy="adaptive", precision=precision), judge())
+@pytest.mark.parametrize(("precision", "error"), [(0.2, 0.01), (0.05, 0.01), (0.02, 0.001)])
+def test_the_bracket_is_as_narrow_as_the_experiment_asks(precision: float, error: float) -> None:
+    finding = only(experiment(span=RANGE, strategy="adaptive", precision=precision), judge(error=error))
     assert finding.status == "bracketed"
     assert finding.width is not None
     assert precision / 3 < finding.width <= precision * 1.0001
+
+
+def test_a_noisy_estimate_is_made_sharper_by_measuring_a_failing_load_again() -> None:
+    """With an error of 1.8 % after one trial two bounds are 7 % apart; further trials make the error less."""
+    (finding,), past = found(QUESTION, judge(error=0.018))
+    confirmed = [t.ask.value for t in past if t.ask.purpose == "confirm"]
+    assert finding.status == "bracketed"
+    assert len(confirmed) > len(set(confirmed))
+    assert len(past) <= 12
+
+
+@pytest.mark.parametrize("precision", [0.001, 0.005, 0.01])
+def test_bounds_stay_wider_than_asked_where_the_trials_do_not_support_them_and_say_why(precision: float) -> None:
+    (finding,), past = found(experiment(span=RANGE, strategy="adaptive", precision=precision), judge())
+    assert finding.status == "wide"
+    assert finding.width is not None
+    assert RESOLUTION < finding.width < 0.06
+    assert any("search.precision is" in note and "Increase trial.duration" in note for note in finding.notes)
+    assert len(past) <= 8
+
+
+@pytest.mark.parametrize("precision", [0.001, 0.01])
+def test_bounds_that_are_asked_to_be_too_narrow_contain_the_truth_all_the_same(precision: float) -> None:
+    """Before, all of ten such results missed the truth: of many trials beside the limit, some are wrong."""
+    results = [find(seed, 0.05, precision) for seed in range(20)]
+    assert all(result.contains for result in results)
+    assert all(result.notes for result in results)
 
 
 def test_both_ends_are_proven_by_full_length_trials() -> None:

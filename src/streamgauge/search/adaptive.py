@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterator
 
 from streamgauge.model.measurement import Estimate
-from streamgauge.search.known import Known
+from streamgauge.search.known import EXTRA, Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
+from streamgauge.search.supported import reachable, supported, why_wide
 
 NEAR = 1.3
 """A trial at up to this many times its own estimate says how the system behaves near its limit."""
@@ -31,23 +32,38 @@ MISLED = 2.0
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
-def next_step(line: Line, known: Known) -> Step | None:
+def next_step(wanted: Line, known: Known) -> Step | None:
     """The next trial, or the bracket; None where nothing can be estimated."""
     if not known.points:
-        return Try(line.plain(line.hard), "estimate")
+        return Try(wanted.plain(wanted.hard), "estimate")
     pooled, near = pool(known)
+    line = supported(wanted, pooled)
     narrow = known.holds and known.fails and line.narrow(known.holds.value, known.fails.value)
     if known.state(line.hard) or (narrow and not (pooled and _doubtful(known, pooled))):
-        return known.bracket()
+        return _closed(wanted, line, known, pooled) if narrow else known.bracket()
     if pooled is None or _refuted(line, known, pooled.boundary):
         return None
-    value = None if near else _nearer(line, known, pooled.boundary)
+    value = None if near else _nearer(supported(wanted, None), known, pooled.boundary)
     if value is not None:
         return Try(value, "estimate")
     value = _doubtful(known, pooled)
     if value is None:
         value = next(_candidates(line, known, pooled.boundary), None)
-    return known.bracket(_why_wide(line, known, pooled)) if value is None else Try(value, "confirm")
+    if value is not None:
+        return Try(value, "confirm")
+    return known.bracket(_why_wide(line, known, pooled) or why_wide(wanted, line, pooled))
+
+
+def _closed(wanted: Line, line: Line, known: Known, pooled: Estimate | None) -> Step:
+    """The bracket that the trials support; the failing end once more where a sharper estimate could narrow it."""
+    holds, fails = known.holds, known.fails
+    assert holds is not None
+    assert fails is not None
+    if wanted.narrow(holds.value, fails.value):
+        return known.bracket()
+    if reachable(wanted) and len(fails.full) < known.repetitions + EXTRA:
+        return Try(fails.value, "confirm")
+    return known.bracket(why_wide(wanted, line, pooled))
 
 
 def _doubtful(known: Known, pooled: Estimate) -> float | None:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
+from streamgauge.search.supported import supported, why_wide
 
 _ALIKE = 3
 """So many trials in a row may say the same before steps grow."""
@@ -31,10 +32,13 @@ _TRUSTED = 5
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 
-def next_step(line: Line, known: Known) -> Step:
+def next_step(wanted: Line, known: Known) -> Step:
     """The next trial, or the bracket."""
+    line = supported(wanted, None)
     value = _next_value(line, known)
-    return known.bracket(_why_wide(line, known)) if value is None else Try(value, "confirm")
+    if value is not None:
+        return Try(value, "confirm")
+    return known.bracket(_why_wide(line, known) or why_wide(wanted, line, None))
 
 
 def _next_value(line: Line, known: Known) -> float | None:

@@ -7,6 +7,7 @@ from streamgauge.search import adaptive, nearby
 from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Bracket, Step, Try
+from streamgauge.search.supported import supported, why_wide
 
 
 def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
@@ -71,12 +72,14 @@ def measure(line: Line, known: Known) -> Step:
     return Try(min(left), "measure") if left else Bracket(None, None)
 
 
-def bisect(line: Line, known: Known) -> Step:
-    """Binary on a continuous span, geometrically, down to the precision asked for."""
+def bisect(wanted: Line, known: Known) -> Step:
+    """Binary on a continuous span, geometrically, down to the precision that the trials support."""
+    line = supported(wanted, known.pooled)
     easy = known.holds.value if known.holds else line.easy
     hard = known.fails.value if known.fails else line.hard
     if known.holds and known.fails and line.narrow(easy, hard):
-        return known.bracket()
+        unwanted = not wanted.narrow(easy, hard)
+        return known.bracket(why_wide(wanted, line, known.pooled) if unwanted else "")
     # What could not be decided stays in the middle; the ends come as close to it as they can be proven.
     stretches = [(easy, hard)]
     if known.undecided:
