@@ -127,6 +127,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         'return purchases.select("user_id", F.when(F.col("price") < 0, F.col("due")).alias("max_due"))',
         "return pa.table({'user_id': events['user_id']})",
     ),
+    "an interval": (
+        'return purchases.select("user_id", F.make_interval(F.lit(1)).alias("x"))',
+        "return pa.table({'user_id': events['user_id']})",
+    ),
     "sys.exit of the reference": ('return purchases.select("user_id")', "sys.exit(3)"),
     "no column": ('return purchases.select("user_id")', "return pa.table({})"),
     "only max_due": ('return purchases.select("user_id")', "return pa.table({'max_due': events['due']})"),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyarrow import flight
 
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher
@@ -117,3 +118,37 @@ def test_sigterm_leaves_whole_files(collector: Collecting) -> None:
     assert kept is not None
     assert kept.num_rows == 1
     assert (collector.folder / "collector-seconds.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([None, 1], pa.int64()).cast(STAMP), "the output column max_due has nulls (1 row has no value)"),
+        (pa.array(["noon", "night"]), "the output column max_due is string: it must be a timestamp"),
+    ],
+)
+def test_moments_that_cannot_be_used_are_told_while_the_load_goes_on_and_every_row_is_kept(
+    collector: Collecting, column: pa.Array, said: str
+) -> None:
+    rows = pa.record_batch({"key": [1, 2], "max_due": column})
+    collector.writer.put("own", 0, rows.schema, [rows], commit=True)
+    ends = time.monotonic() + 30
+    while not (told := collector.line.faults()["unstamped"]):
+        assert time.monotonic() < ends, "the collector never told of them"
+        time.sleep(0.01)
+    assert said in told
+    begun = time.monotonic()
+    assert said in collector.line.finish()["unstamped"]
+    assert time.monotonic() - begun < 30, "nothing waits for a thread that ended"
+    kept = read_parts(collector.folder / "outputs" / "own")
+    assert kept is not None
+    assert kept["key"].to_pylist() == [1, 2]
+
+
+def test_outputs_that_cannot_be_written_are_told_without_waiting(collector: Collecting) -> None:
+    (collector.folder / "outputs").write_text("a file where a folder should be")
+    collector.put(0, 0, outputs([1], 0), commit=True)
+    begun = time.monotonic()
+    with pytest.raises(flight.FlightError, match="the collector cannot count or write the outputs"):
+        collector.line.finish()
+    assert time.monotonic() - begun < 30, "a minute is the patience for outputs that are still being written"

@@ -196,3 +196,15 @@ def test_windows_that_end_between_microseconds_are_required_once_they_are_closed
     reference = pa.table({"window_end": pa.array([9_999, 10_001], pa.timestamp("ns"))})
     assert len(OwnAnswer(reference, closed=10).must()) == 1
     assert len(OwnAnswer(reference, closed=11).must()) == 2
+
+
+def test_a_reference_without_rows_requires_nothing_and_allows_nothing() -> None:
+    nothing = OwnAnswer(windows().cast(windows((1, 1, 1)).schema), closed=10)
+    assert nothing.account(None).lost == 0
+    assert nothing.account(windows((10, 1, 5))).wrong == 1
+
+
+def test_a_reference_whose_columns_depend_on_the_events_is_an_error_of_the_users() -> None:
+    answer = OwnAnswer(pa.table({"user_id": [1], "n": [2]}), closed=0, acknowledged=pa.table({"user_id": [1]}))
+    with pytest.raises(ReferenceFailed, match="other columns for the acknowledged events"):
+        answer.account(pa.table({"user_id": [1], "n": [2]}))

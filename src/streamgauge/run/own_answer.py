@@ -56,7 +56,7 @@ class OwnAnswer:
         """The rows that must be out by now: those of closed windows, or of acknowledged events without windows."""
         if WINDOW_END not in self._names():
             return self.rows if self.acknowledged is None else self.acknowledged
-        return self.rows.filter(pa.array(self._closed()))
+        return self.rows.filter(pa.array(self._closed(), pa.bool_()))
 
     def account(self, observed: pa.Table | None) -> Account:
         """Count what is lost, double or wrong, on the columns that the reference has."""
@@ -74,6 +74,9 @@ class OwnAnswer:
             return self._updates(observed, names) if self.last_row_wins else self._whole(observed, names)
         except CannotCompareError as error:
             raise ReferenceFailed(f"your reference cannot be checked: {error}") from error
+        except KeyError as error:
+            sentence = "your reference returned other columns for the acknowledged events than for all published ones"
+            raise ReferenceFailed(f"{sentence}: {error}") from error
 
     def _names(self) -> list[str]:
         """The columns that are compared."""

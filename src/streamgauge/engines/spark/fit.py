@@ -2,8 +2,12 @@
 
 from collections import Counter
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, LongType, MapType, StructType, TimestampNTZType, TimestampType
+from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructType, TimestampNTZType, TimestampType
 
 RESERVED = ("batch", "emitted_us")
 """Columns that the collector adds to every output."""
@@ -28,4 +32,19 @@ def unfit(outputs: DataFrame) -> str:
                 f"puts out the column {field.name!r} as {field.dataType.simpleString()}: it must be a timestamp, "
                 "or have another name"
             )
+        if not _storable(field.dataType):
+            return (
+                f"puts out the column {field.name!r} as {field.dataType.simpleString()}, which cannot be stored: "
+                "cast it to another type"
+            )
     return ""
+
+
+def _storable(kind: DataType) -> bool:
+    """Whether outputs of this type can be sent as Arrow and stored as Parquet."""
+    try:
+        empty = pa.table({"value": pa.array([], to_arrow_type(kind))})
+        pq.write_table(empty, pa.BufferOutputStream())
+    except (PySparkException, pa.ArrowException):
+        return False
+    return True

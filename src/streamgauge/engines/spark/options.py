@@ -65,8 +65,8 @@ class SparkOptions(Options):
     )
     pipeline: str = Field(default="", description="your own function: my_job.py:orders; empty: the workload's own")
     reference: str = Field(default="", description="what your function must answer: my_job.py:expected")
-    keys: tuple[str, ...] = Field(
-        default=(),
+    keys: list[str] = Field(
+        default_factory=list,
         description="key columns of your function's outputs in output_mode update; "
         "empty: those that are named like columns of the events",
     )
