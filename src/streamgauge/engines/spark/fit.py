@@ -3,7 +3,6 @@
 from collections import Counter
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
@@ -41,10 +40,13 @@ def unfit(outputs: DataFrame) -> str:
 
 
 def _storable(kind: DataType) -> bool:
-    """Whether outputs of this type can be sent as Arrow and stored as Parquet."""
+    """Whether outputs of this type can be sent as Arrow and stored as Parquet, which has no empty structs."""
     try:
-        empty = pa.table({"value": pa.array([], to_arrow_type(kind))})
-        pq.write_table(empty, pa.BufferOutputStream())
-    except (PySparkException, pa.ArrowException):
+        return _has_no_empty_struct(to_arrow_type(kind, timezone="UTC"))
+    except PySparkException:
         return False
-    return True
+
+
+def _has_no_empty_struct(kind: pa.DataType) -> bool:
+    inner = [kind.field(n).type for n in range(kind.num_fields)]
+    return all(map(_has_no_empty_struct, inner)) and bool(inner or not pa.types.is_struct(kind))
