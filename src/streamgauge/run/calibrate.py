@@ -164,7 +164,8 @@ def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     seen = measured.capacity.mean if measured.capacity else measured.served_rate
-    return CapacityRow(truth(where).capacity() or 0.0, seen, verdict.kind.value, verdict.reasons)
+    true = truth(where).capacity() if _began(recording) else None
+    return CapacityRow(true or 0.0, seen, verdict.kind.value, verdict.reasons)
 
 
 def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
@@ -176,7 +177,7 @@ def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     recording = _perform(at, _trial(f"d{delay}", 100e3, options, params), where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
-    true = _true_latencies(where, recording, measured.warmup_seconds)
+    true = _true_latencies(where, recording, measured.warmup_seconds) if _began(recording) else np.zeros(0)
     seen = measured.latencies.get("event-time")
     measured_p50, measured_p99 = (
         seen.percentiles.get(p, float("nan")) if seen else float("nan") for p in ("p50", "p99")
@@ -191,6 +192,11 @@ def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
         verdict=verdict.kind.value,
         reasons=verdict.reasons,
     )
+
+
+def _began(recording: Recording) -> bool:
+    """Whether the load began: otherwise the engine has no log of it."""
+    return "start_ns" in recording.facts
 
 
 def _true_latencies(where: Path, recording: Recording, warmup: int) -> npt.NDArray[np.float64]:

@@ -123,7 +123,7 @@ class Process:
             with self.log.open("rb") as file:
                 file.seek(max(0, self.log.stat().st_size - _TAIL_BYTES))
                 text = file.read().decode(errors="replace")
-        except FileNotFoundError:
+        except OSError:  # it was never written, or cannot be read
             return ()
         return tuple(text.splitlines()[-lines:])
 
