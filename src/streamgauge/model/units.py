@@ -35,8 +35,8 @@ _SIZES = {
     "TiB": 2**40,
 }
 _PLAIN = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-_LONGEST = 40  # a quantity longer than this is not a quantity; keeps hostile input cheap
-_LARGEST = 10**18
+LONGEST = 40  # a quantity longer than this is not a quantity; keeps hostile input cheap
+LARGEST = 10**18
 
 
 class UnitError(ValueError):
@@ -47,11 +47,11 @@ def _split(text: object, what: str, example: str) -> tuple[Fraction, str]:
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise UnitError(f"{what} is written like {example}, not {text!r}")
     raw = str(text).strip()
-    match = _PLAIN.match(raw) if len(raw) <= _LONGEST else None
+    match = _PLAIN.match(raw) if len(str(text)) <= LONGEST else None
     if match is None:
-        raise UnitError(f"{what} is written like {example}, not {raw[:_LONGEST]!r}")
+        raise UnitError(f"{what} is written like {example}, not {raw[:LONGEST]!r}")
     number = Fraction(match.group(0).replace("_", ""))
-    if number > _LARGEST:
+    if number > LARGEST:
         raise UnitError(f"{what} of {raw!r} is larger than anything that can be measured")
     return number, raw[match.end() :].strip()
 
@@ -62,7 +62,7 @@ def parse_duration(text: object) -> int:
     if unit not in _DURATIONS:
         raise UnitError(f"a duration needs a unit (ns, us, ms, s, m, h, d), as in 8s or 250ms, not {text!r}")
     nanos = number * _DURATIONS[unit]
-    if nanos > _LARGEST:
+    if nanos > LARGEST:
         raise UnitError(f"a duration of {text!r} is longer than anything that can be measured")
     return round(nanos)
 
@@ -74,7 +74,7 @@ def parse_rate(text: object) -> float:
     if not slash or scale.strip() not in _SCALES or per.strip() not in ("s", "m", "min", "h"):
         raise UnitError(f"a rate is written like 50k/s, 1.2M/s or 30/min, not {text!r}")
     rate = float(number * _SCALES[scale.strip()] * SECOND / _DURATIONS[per.strip()])
-    if rate > _LARGEST:
+    if rate > LARGEST:
         raise UnitError(f"a rate of {text!r} is larger than anything that can be measured")
     return rate
 
@@ -85,7 +85,7 @@ def parse_count(text: object) -> int:
     if unit not in _SCALES:
         raise UnitError(f"a count is written like 100, 50k or 1.5M, not {text!r}")
     count = number * _SCALES[unit]
-    if count.denominator != 1 or count > _LARGEST:
+    if count.denominator != 1 or count > LARGEST:
         raise UnitError(f"a count is a whole number, not {text!r}")
     return int(count)
 

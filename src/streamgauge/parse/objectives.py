@@ -11,13 +11,13 @@ from streamgauge.parse.problems import Mark, Problems, shown
 DEFAULT = ("lag-trend <= 1%", "lost == 0")
 METRICS: tuple[Metric, ...] = get_args(Metric)
 STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
-_LATENCIES = ("event-time", "processing-time")
+LATENCIES = ("event-time", "processing-time")
 _OF_LOAD = ("lag-trend", "lag-growth", "queue")
-_OF_OUTPUTS = ("lost", "duplicate", "wrong", "late")
-_COUNTS = ("drops", *_OF_OUTPUTS)
+OF_OUTPUTS = ("lost", "duplicate", "wrong", "late")
+_COUNTS = ("drops", *OF_OUTPUTS)
 _MEANS_LATENCY = ("latency", "latencies", "delay", "response-time", "end-to-end", "e2e", "event-time-latency")
 """Names that people give to latency; none of them says from which moment it counts."""
-_LONGEST = 200
+LONGEST_OBJECTIVE = 200
 _GRAMMAR = re.compile(r"([^\s<>=!]+)(?:\s+([^\s<>=!]+))?\s*([<>=!]+)\s*([^\s<>=!](?:[^<>=!]*[^\s<>=!])?)")
 
 
@@ -71,7 +71,7 @@ def _refuse_twice(one: Objective, found: list[Objective], mark: Mark, key: str, 
 
 
 def _objective(text: str) -> Objective:
-    match = _GRAMMAR.fullmatch(text.strip()) if len(text) <= _LONGEST else None
+    match = _GRAMMAR.fullmatch(text.strip()) if len(text) <= LONGEST_OBJECTIVE else None
     if match is None:
         raise _Refused(f"{shown(text)} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
     name, statistic, sign, threshold = match.groups()
@@ -89,17 +89,17 @@ def _unknown(name: str) -> _Refused:
     """What to write instead of a metric that does not exist."""
     if name.lower() in _MEANS_LATENCY or name in STATISTICS:
         statistic = name if name in STATISTICS else "p99"
-        latencies = " or ".join(f"{metric} {statistic} < 2s" for metric in _LATENCIES)
+        latencies = " or ".join(f"{metric} {statistic} < 2s" for metric in LATENCIES)
         return _Refused(f"{shown(name)} is not a metric; latency is measured as {latencies}", METRICS)
     return _Refused(f"unknown metric {shown(name)}", METRICS, name)
 
 
 def _check_statistic(metric: Metric, statistic: str | None) -> None:
-    if metric in _LATENCIES and statistic is None:
+    if metric in LATENCIES and statistic is None:
         raise _Refused(f"{metric} needs a statistic, as in {metric} p99 < 2s", STATISTICS)
-    if metric in _LATENCIES and statistic not in STATISTICS:
+    if metric in LATENCIES and statistic not in STATISTICS:
         raise _Refused(f"unknown statistic {shown(statistic)}", STATISTICS, str(statistic))
-    if metric not in _LATENCIES and statistic is not None:
+    if metric not in LATENCIES and statistic is not None:
         raise _Refused(f"{metric} is one number and takes no statistic such as {shown(statistic)}")
 
 
@@ -117,7 +117,7 @@ def _check_operator(metric: Metric, sign: str, threshold: float) -> None:
 
 def _threshold(metric: Metric, text: str) -> tuple[float, bool]:
     share = text.endswith("%")
-    if share and metric not in (*_OF_LOAD, *_OF_OUTPUTS, "output-error"):
+    if share and metric not in (*_OF_LOAD, *OF_OUTPUTS, "output-error"):
         raise _Refused(f"{metric} has nothing that {shown(text)} could be a share of; write {_example(metric)}")
     try:
         if share:
@@ -126,7 +126,7 @@ def _threshold(metric: Metric, text: str) -> tuple[float, bool]:
             return units.parse_rate(text), False
         if metric == "latency-trend":
             return _per_second(text), False
-        if metric in _LATENCIES:
+        if metric in LATENCIES:
             return float(units.parse_duration(text)), False
         if metric == "output-error":
             return units.parse_share(text), False
@@ -150,4 +150,4 @@ def _example(metric: Metric) -> str:
         "lag-growth": "lag-growth < 100",
         "queue": "queue <= 5M",
     }
-    return examples.get(metric, f"{metric} p99 < 2s" if metric in _LATENCIES else f"{metric} == 0")
+    return examples.get(metric, f"{metric} p99 < 2s" if metric in LATENCIES else f"{metric} == 0")

@@ -142,6 +142,8 @@ def _seed(entries: Mapping[str, Entry], problems: Problems) -> int:
     if node is None:
         return _SEED
     value = node.value if isinstance(node, Leaf) else None
+    if isinstance(value, float) and value.is_integer():  # 3.0 and 1e3 are whole numbers, in JSON Schema too
+        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_SEED:
         return value
     problems.add(node.mark, "seed", "must be a whole number from 0 to 2^63 - 1, without quotes")

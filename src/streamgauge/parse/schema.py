@@ -1,23 +1,28 @@
 """JSON Schema of the experiment file, for editors: draft 2020-12."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel
 
 from streamgauge.engines.base import Engine
 from streamgauge.engines.registry import engines as installed_engines
+from streamgauge.model.experiment import Unit
+from streamgauge.model.types import PATTERNS, quantity_schema
 from streamgauge.parse.choices import NAME
 from streamgauge.parse.fields import written_names
-from streamgauge.parse.objectives import METRICS, STATISTICS
+from streamgauge.parse.objectives import LATENCIES, LONGEST_OBJECTIVE, OF_OUTPUTS, STATISTICS
 from streamgauge.parse.question import WHATS
+from streamgauge.parse.read import LONGEST_DESCRIPTION, MOST_SEED
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
+from streamgauge.parse.spans import MOST_VALUES
 from streamgauge.parse.spell import quantity_of, spell
 from streamgauge.parse.transports import SUMMARIES, TRANSPORTS
 from streamgauge.workloads.base import Workload
 from streamgauge.workloads.registry import workloads
 
-_BOUNDS = ("gt", "ge", "lt", "le", "exclusiveMinimum", "exclusiveMaximum", "minimum", "maximum")
+_BOUNDS = ("gt", "ge", "lt", "le")
+_SPAN = [{"required": ["between"]}, {"required": ["values"]}]
 
 
 def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
@@ -37,7 +42,11 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
         "oneOf": [{"required": ["engine"]}, {"required": ["engines"]}],
         "properties": {
             "name": {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "name of the experiment"},
-            "description": {"type": "string", "description": "what it is for, in words"},
+            "description": {
+                "type": "string",
+                "maxLength": LONGEST_DESCRIPTION,
+                "description": "what it is for, in words",
+            },
             "workload": _named("the use case and its parameters", kinds, workload_cases),
             "engine": engine,
             "engines": {"type": "array", "minItems": 1, "items": engine, "description": "engines to compare"},
@@ -48,7 +57,12 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "search": _case({}, [], SearchSection),
             "trial": _case({}, [], TrialSection),
             "transport": _named("how events travel", TRANSPORTS, transport_cases),
-            "seed": {"type": "integer", "minimum": 0, "description": "makes noise and events the same again"},
+            "seed": {
+                "type": "integer",
+                "minimum": 0,
+                "maximum": MOST_SEED,
+                "description": "makes noise and events the same again",
+            },
         },
     }
 
@@ -103,32 +117,34 @@ def _inlined(value: object, definitions: Mapping[str, object]) -> Any:  # noqa: 
 
 
 def _tidy(value: object) -> object:
-    """Without titles, and without bounds of numbers: they would be compared with text such as 8s."""
+    """Without titles, and without bounds that JSON Schema does not know: they are of the value, not of its text."""
     if isinstance(value, dict):
-        drop = ("title", *_BOUNDS) if "pattern" in value or "type" not in value else ("title",)
-        return {key: _tidy(item) for key, item in value.items() if key not in drop}
+        return {key: _tidy(item) for key, item in value.items() if key not in ("title", *_BOUNDS)}
     return [_tidy(item) for item in value] if isinstance(value, list) else value
 
 
 def _find(kinds: Mapping[str, Workload]) -> dict[str, Any]:
-    dimensions = {d.name: d.summary for workload in kinds.values() for d in workload.dimensions}
-    extreme = {
+    dimensions = {d.name: d for workload in kinds.values() for d in workload.dimensions}
+    names = [what for what in WHATS if what != "extreme"]
+    extremes = [
+        _span(dimension.unit, {"extreme": _const(name, dimension.summary)}) for name, dimension in dimensions.items()
+    ]
+    return {"description": "what is to be found", "anyOf": [{"enum": names}, *extremes]}
+
+
+def _span(unit: Unit, first: dict[str, Any]) -> dict[str, Any]:
+    """``between`` or ``values`` of this unit, beside the properties ``first``."""
+    return {
         "type": "object",
         "additionalProperties": False,
-        "required": ["extreme"],
-        "properties": {
-            "extreme": {"oneOf": [_const(name, summary) for name, summary in dimensions.items()]},
-            "between": _quantities(2),
-            "values": _quantities(),
-        },
+        "required": [*first],
+        "properties": {**first, "between": _quantities(unit, 2, 2), "values": _quantities(unit)},
+        "oneOf": _SPAN,
     }
-    names = [what for what in WHATS if what != "extreme"]
-    return {"description": "what is to be found", "anyOf": [{"enum": names}, extreme]}
 
 
-def _quantities(exactly: int | None = None) -> dict[str, Any]:
-    bounds = {"minItems": exactly or 1} | ({"maxItems": exactly} if exactly else {})
-    return {"type": "array", "items": {"type": ["string", "number"]}} | bounds
+def _quantities(unit: Unit, least: int = 1, most: int = MOST_VALUES) -> dict[str, Any]:
+    return {"type": "array", "items": quantity_schema(unit), "minItems": least, "maxItems": most}
 
 
 def _load() -> dict[str, Any]:
@@ -140,23 +156,31 @@ def _load() -> dict[str, Any]:
 
 
 def _instances() -> dict[str, Any]:
-    between = {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {"between": _quantities(2), "values": _quantities()},
-    }
     return {
         "description": "instances of the system under test",
-        "anyOf": [{"type": "integer", "minimum": 1}, _quantities(), between],
+        "anyOf": [quantity_schema("count"), _quantities("count"), _span("count", {})],
     }
 
 
 def _objective() -> dict[str, Any]:
-    latency = f"(event-time|processing-time)\\s+({'|'.join(s.replace('.', '[.]') for s in STATISTICS)})"
-    others = "|".join(metric for metric in METRICS if metric not in ("event-time", "processing-time"))
     one = {
         "type": "string",
-        "pattern": f"^\\s*({latency}|{others})\\s*(<=|<|==)\\s*[0-9].*$",
+        "pattern": rf"^\s*({'|'.join(_objectives())})\s*$",
+        "maxLength": LONGEST_OBJECTIVE,
         "examples": ["lag-trend <= 1%", "event-time p99 < 2s", "lost == 0"],
     }
     return {"description": "what must hold", "anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}
+
+
+def _objectives() -> Iterator[str]:
+    """The forms of an objective: metric, operator and threshold of each."""
+    count, share, duration = PATTERNS["count"], PATTERNS["share"].removesuffix("?"), PATTERNS["duration"]
+    bounded, exact = r"\s*<=?\s*", r"\s*(<=?|==)\s*"
+    statistics = "|".join(statistic.replace(".", "[.]") for statistic in STATISTICS)
+    yield rf"({'|'.join(LATENCIES)})\s+({statistics}){bounded}{duration}"
+    yield rf"lag-trend{bounded}({share}|{PATTERNS['rate']})"
+    yield rf"latency-trend{bounded}{duration}\s*/\s*s"
+    yield rf"output-error{exact}{PATTERNS['share']}"
+    yield rf"(lag-growth|queue){bounded}({share}|{count})"
+    yield rf"drops{exact}{count}"
+    yield rf"({'|'.join(OF_OUTPUTS)}){exact}({share}|{count})"

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from streamgauge.model import units
 from streamgauge.model.experiment import Strategy
-from streamgauge.model.types import Count, Duration, Rate, Share
+from streamgauge.model.types import Count, Duration, Rate, Share, quantity_schema
 from streamgauge.model.units import SECOND
 
 LONGEST = 7 * 86_400 * SECOND
@@ -38,12 +38,12 @@ def _share_or_rate(text: object) -> tuple[float, bool]:
 Warmup = Annotated[
     int | None,
     BeforeValidator(_auto_or_duration),
-    WithJsonSchema({"type": "string", "examples": ["auto", "30s"], "pattern": "^(auto|[0-9].*)$"}),
+    WithJsonSchema({"anyOf": [{"const": "auto"}, quantity_schema("duration")]}),
 ]
 Low = Annotated[
     tuple[float, bool],
     BeforeValidator(_share_or_rate),
-    WithJsonSchema({"type": ["string", "number"], "examples": ["33.3%", "280k/s"]}),
+    WithJsonSchema({"anyOf": [quantity_schema("share"), quantity_schema("rate")]}),
 ]
 
 

@@ -7,7 +7,7 @@ from streamgauge.model.experiment import Span, Unit
 from streamgauge.parse.nodes import Items, Leaf, Node, Table
 from streamgauge.parse.problems import Problems, shown
 
-_MOST_VALUES = 500
+MOST_VALUES = 500
 _PARSE: dict[Unit, Callable[[object], float]] = {
     "rate": units.parse_rate,
     "count": units.parse_count,
@@ -57,8 +57,8 @@ def read_span(table: Table, key: str, unit: Unit, problems: Problems, besides: t
 
 def read_list(node: Node, key: str, unit: Unit, problems: Problems) -> list[float]:
     """A list of quantities; a single one is a list of one. Those with problems are left out."""
-    if isinstance(node, Table) or (isinstance(node, Items) and not 0 < len(node.items) <= _MOST_VALUES):
-        problems.add(node.mark, key, f"must be a list of 1 … {_MOST_VALUES} values")
+    if isinstance(node, Table) or (isinstance(node, Items) and not 0 < len(node.items) <= MOST_VALUES):
+        problems.add(node.mark, key, f"must be a list of 1 … {MOST_VALUES} values")
         return []
     found = []
     for index, item in enumerate(node.items if isinstance(node, Items) else [node]):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from streamgauge.engines.base import Options
 from streamgauge.model.types import Count, Duration, Rate, Share
@@ -28,7 +28,7 @@ class ReferenceOptions(Options):
     lose: Count = Field(default=0, ge=0, description="how many outputs are lost, at seeded places")
     duplicate: Count = Field(default=0, ge=0, description="how many outputs come twice")
     alter: Count = Field(default=0, ge=0, description="how many outputs have a wrong sum")
-    silent: bool = Field(default=False, description="whether it consumes and puts out nothing")
+    silent: StrictBool = Field(default=False, description="whether it consumes and puts out nothing")
 
 
 class WorkOrder(BaseModel):
@@ -62,4 +62,4 @@ class WorkOrder(BaseModel):
     lose: int = 0
     duplicate: int = 0
     alter: int = 0
-    silent: bool = False
+    silent: StrictBool = False

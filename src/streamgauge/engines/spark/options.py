@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
 from streamgauge.engines.base import Options
 from streamgauge.model.types import Count, Duration, Rate, Size
@@ -75,7 +75,7 @@ class SparkOptions(Options):
     )
     warm_load: Rate = Field(default=200_000.0, gt=0, description="load at which a new session is warmed up")
     warm_limit: Duration = Field(default=60_000_000_000, ge=0, description="longest warm-up of a session; 0s: none")
-    stamp: bool = Field(default=True, description="whether events are stamped with their ingestion time")
+    stamp: StrictBool = Field(default=True, description="whether events are stamped with their ingestion time")
 
 
 class _Order(BaseModel):
@@ -101,7 +101,7 @@ class Ends(_Order):
     stream: str
     columns: tuple[tuple[str, str], ...]
     query: str
-    stamp: bool = True
+    stamp: StrictBool = True
     numbered: bool = False
     """Whether events carry their number in the stream, for jobs that put it out."""
     partitions: int = 1

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -13,6 +13,7 @@ from pydantic import (
     SecretStr,
     StrictBool,
     StrictStr,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -142,9 +143,11 @@ class KafkaOptions(_Strict):
     producer: Literal["auto", "vectorised", "confluent"] = Field(
         default="auto", description="what sends; auto: vectorised where the cluster allows it"
     )
-    acks: Annotated[Acks, BeforeValidator(lambda said: str(said) if isinstance(said, int) else said)] = Field(
-        default="all", description="which brokers confirm a record"
-    )
+    acks: Annotated[
+        Acks,
+        BeforeValidator(lambda said: str(said) if isinstance(said, int) else said),
+        WithJsonSchema({"enum": [*get_args(Acks), 0, 1]}),
+    ] = Field(default="all", description="which brokers confirm a record")
     linger: Duration = Field(default=0, ge=0, le=SECOND, description="how long events wait for more of them")
     batch: Size = Field(default=1_000_000, ge=1_000, le=16_000_000, description="bytes of a batch at most")
     compression: Compression = Field(default="none", description="of record batches")
