@@ -76,6 +76,18 @@ def test_shares_of_the_load_of_a_profile_are_shares_of_what_was_offered(tmp_path
     assert trial["checks"][1]["threshold"] == 10_000.0
 
 
+@pytest.mark.parametrize("strategy", ["adaptive", "binary", "full", "linear", "from-above"])
+def test_the_demand_of_a_system_that_more_instances_make_slower_is_found(tmp_path: Path, strategy: str) -> None:
+    """By the law 6 to 15 instances hold 1M/s, and 16 to 32 do not."""
+    said = run(tmp_path, DEMAND, f"search.strategy={strategy}")
+    assert said.code == 0
+    (finding,) = said.document["findings"]
+    assert finding["sentence"] == "load 1M/s needs 6 instances (5 fail)"
+    tried = {trial["value"] for trial in said.document["trials"]}
+    slower = any("more instances make this system slower" in note for note in finding["notes"])
+    assert slower == (max(tried) > 15)
+
+
 @pytest.mark.parametrize("engine", ["spark", "reference"])
 def test_plan_refuses_more_cores_than_there_are_as_run_does(tmp_path: Path, engine: str) -> None:
     text = MEASURE.replace("{name: simulated, capacity: 100k/s, noise: 2%}", f"{{name: {engine}, cores: 1024}}")

@@ -6,7 +6,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import End, Finding, Status, Told
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
-from streamgauge.search import shares
+from streamgauge.search import peak, shares
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line, format_value
 from streamgauge.search.notes import notes, short_ends
@@ -209,7 +209,11 @@ def _demand(case: Case, status: Status, holds: Point | None, fails: Point | None
             return f"{load} needs {_instances(holds.value)}, the fewest there can be"
         return f"{load} holds with {_instances(holds.value)}, the end of the range; {_move(case, hard=True)}"
     if fails and status == "none-holds":
-        most = _instances(case.line.easy)
+        most, best = _instances(case.line.easy), peak.most(case.known)
+        if best is not None:
+            range_ = f"{case.line.hard:g} to {most}" if case.line.hard != case.line.easy else most
+            carried = f"{_instances(best[0])} carried the most, {format_value(best[1], 'rate')}, and more are slower"
+            return f"{load} does not hold with {range_}: {carried}; lower the load"
         return f"{load} does not hold with {most} either, the end of the range; {_move(case, hard=False)}"
     return None
 

@@ -73,6 +73,16 @@ def _beyond(line: Line) -> float:
 
 def _imagine(line: Line, boundary: float, value: float) -> Verdict:
     holds = not line.harder(value, boundary)
-    estimate = None if holds or line.dimension != "load" else Estimate(boundary, _ERROR * abs(boundary))
+    estimate = None if holds else _estimate(line, boundary, value)
     kind = VerdictKind.SUSTAINED if holds else VerdictKind.OVERLOADED
     return Verdict(kind, (), estimate=estimate, carries=boundary if line.hint else 0.0)
+
+
+def _estimate(line: Line, boundary: float, value: float) -> Estimate | None:
+    """What an overloaded trial sees: the boundary of the load; of instances, what so many of them carry."""
+    if line.dimension == "load":
+        return Estimate(boundary, _ERROR * abs(boundary))
+    if not line.may_peak or not line.fixed:
+        return None
+    carried = line.fixed[0][1] * value / boundary
+    return Estimate(carried, _ERROR * carried)

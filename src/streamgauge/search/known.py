@@ -89,8 +89,19 @@ class Known:
 
     @cached_property
     def fails(self) -> Point | None:
-        """The easiest value that fails."""
-        return next((p for p in self.points if p.state is False), None)
+        """The easiest value that fails; of instances, with fewer than hold."""
+        return next((p for p in self.points[len(self._past_peak) :] if p.state is False), None)
+
+    @cached_property
+    def _past_peak(self) -> tuple[Point, ...]:
+        """The easy end of a line that may peak, as far as nothing holds there; none where nothing holds at all."""
+        first = next((i for i, p in enumerate(self.points) if p.state), 0)
+        return self.points[:first] if self.line.may_peak else ()
+
+    @cached_property
+    def worse(self) -> tuple[Point, ...]:
+        """More instances than hold, which fail as well."""
+        return tuple(p for p in self._past_peak if p.state is False)
 
     @cached_property
     def holds(self) -> Point | None:

@@ -46,6 +46,11 @@ class Line:
     def continuous(self) -> bool:
         return not self.values
 
+    @property
+    def may_peak(self) -> bool:
+        """Whether an easier value may fail where a harder one holds: more instances can be slower."""
+        return self.dimension == "instances"
+
     def order(self, value: float) -> float:
         """A number that grows from easy to hard."""
         return value if self.upwards else -value

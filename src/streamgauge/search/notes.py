@@ -10,6 +10,7 @@ from streamgauge.search.line import Line
 def notes(known: Known) -> Iterator[str]:
     """Everything about a line that a reader of its bracket should know."""
     yield from _taken(known)
+    yield from _worse(known)
     for point in known.points:
         yield from _disagreement(known, point)
         yield from _overruled(known.line, point)
@@ -39,6 +40,16 @@ def _taken(known: Known) -> Iterator[str]:
         f"{known.line.text(taken.value)}{fewer} not tried (lower-bound restriction): "
         f"at {taken.where} {numbers(taken.trials)} failed already"
     )
+
+
+def _worse(known: Known) -> Iterator[str]:
+    """The other end of a demand: with more instances than hold it fails as well."""
+    if known.worse:
+        counts = sorted(p.value for p in known.worse)
+        listed = ", ".join(f"{count:g}" for count in counts[:-1])
+        shown = f"{listed} and {counts[-1]:g} instances" if listed else f"{counts[-1]:g} instances"
+        trials = sorted({number for p in known.worse for number in p.proof})
+        yield f"the load fails with {shown} too ({numbers(trials)}): more instances make this system slower"
 
 
 def _disagreement(known: Known, point: Point) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from streamgauge.model.experiment import Strategy
-from streamgauge.search import adaptive, nearby
+from streamgauge.search import adaptive, nearby, peak
 from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Bracket, Step, Try
@@ -12,6 +12,14 @@ from streamgauge.search.supported import supported, why_wide
 
 def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     """What this strategy wants next on this line."""
+    step = _next_step(strategy, line, known)
+    if isinstance(step, Bracket) and line.may_peak:
+        value = peak.next_value(line, known)
+        return step if value is None else Try(value, "probe")
+    return step
+
+
+def _next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     if line.continuous:
         if strategy == "adaptive" and line.hint:
             return nearby.next_step(line, known)
