@@ -211,8 +211,9 @@ class _Draw:
         rng = self.rng
         if self.certain:
             return {"objective": rng.choice((["lag-trend <= 1%", "lost == 0"], [f"lag-trend <= {self.share(0.3)}"]))}
+        growth = rng.choice((f"{self.exponent(0.01, 99):.4f}%", self.rate(0.01, 1e6)))
         some = [
-            f"lag-trend {rng.choice(('<', '<='))} {rng.choice((f'{self.exponent(0.01, 99):.4f}%', self.rate(0.01, 1e6)))}",
+            f"lag-trend {rng.choice(('<', '<='))} {growth}",
             f"latency-trend <= {self.time(1e-6, 10)}/s",
             f"output-error <= {self.share()}",
             f"lag-growth <= {rng.choice((self.share(), '100'))}",

@@ -95,3 +95,44 @@ def test_plan_refuses_more_cores_than_there_are_as_run_does(tmp_path: Path, engi
     assert (planned.code, ran.code) == (2, 2)
     assert planned.document["error"] == ran.document["error"]
     assert "asks for 1024 cores" in planned.document["error"]
+
+
+def test_plan_promises_no_number_of_trials_that_noise_exceeds(tmp_path: Path) -> None:
+    """A load at the very boundary with much noise takes many more trials than a clear one."""
+    text = DEMAND.replace("find: demand", "find: sustainable-throughput").replace("instances: {between: [1, 32]}\n", "")
+    text = text.replace("values: [1M/s]", "between: [10k/s, 5M/s]").replace("coherence: 1%", "noise: 30%")
+    said = streamgauge("plan", write(tmp_path, text))
+    assert said.code == 0
+    assert "at most" not in said.out
+    assert "INVALID or undecided add to this" in " ".join(said.out.split())
+    planned, ran = streamgauge("plan", write(tmp_path, text), "--json").document, run(tmp_path, text).document
+    trials, seconds = len(ran["trials"]), sum(trial["seconds"] for trial in ran["trials"])
+    assert planned["trials"]["usual_most"] < trials <= planned["trials"]["most"]
+    assert seconds <= planned["seconds"]["trials_most"]
+
+
+def test_a_budget_in_a_plan_bounds_the_time_of_the_trials(tmp_path: Path) -> None:
+    changes = ("engine.capacity=99k/s", "engine.noise=8%", "load.rate=100k/s")
+    overrides = [word for change in changes for word in ("--set", change)]
+    file = write(tmp_path, MEASURE)
+    planned = streamgauge("plan", file, "--budget", "40s", "--json", *overrides).document
+    ran = streamgauge("run", file, "--budget", "40s", "--out", tmp_path / "runs", "--json", *overrides).document
+    assert 40 < sum(trial["seconds"] for trial in ran["trials"]) <= planned["seconds"]["trials_most"]
+    shown = " ".join(streamgauge("plan", file, "--budget", "40s", *overrides).out.split())
+    assert "The budget of 40s ends the run with the bounds found so far, after at most 2m 35s of trials" in shown
+
+
+def test_a_plan_of_spark_has_the_time_of_the_clock(tmp_path: Path) -> None:
+    """Start, warm-up, the growing load, set-up and checks: the quickstart takes about five minutes, not two."""
+    seconds = streamgauge("plan", "quickstart", "--json").document["seconds"]
+    assert 240 <= seconds["likely"] <= 360
+    assert seconds["trials_likely"] <= 0.6 * seconds["likely"]
+    shown = " ".join(streamgauge("plan", "quickstart").out.split())
+    assert "on the clock" in shown
+    assert "to start and warm up, to set up each trial and to check its outputs" in shown
+    never = write(tmp_path, MEASURE.replace("{name: simulated, capacity: 100k/s, noise: 2%}", "spark"))
+    plain, fresh = (
+        streamgauge("plan", never, "--json", "--set", f"engine={engine}").document["seconds"]["likely"]
+        for engine in ("{name: spark, warm_limit: 0s}", "{name: spark}")
+    )
+    assert fresh >= plain + 40

@@ -9,9 +9,10 @@ from judge_samples import trial
 
 from streamgauge.engines.base import VirtualEngine
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
+from streamgauge.model.profile import steps
 from streamgauge.model.seconds import COLUMNS, KINDS, Kind, Seconds, join
 from streamgauge.model.trial import Outcome, Trial
-from streamgauge.model.units import SECOND
+from streamgauge.model.units import SECOND, parse_duration
 from streamgauge.stats import buckets
 
 WINDOWS = {"window": 8 * SECOND, "slide": 4 * SECOND, "gem_packs": 100}
@@ -311,3 +312,36 @@ def test_a_thousand_instances_and_a_hundred_million_events_per_second_are_no_tro
     assert int(happened["published"].sum()) == 300 * 10**8
     assert int(happened["acknowledged"].sum()) > 297 * 10**8
     assert int(events_waiting(happened).min()) >= 0
+
+
+@pytest.mark.parametrize("interval", ["3604990ns", "1ms", "7ms", "333333333ns", "1s"])
+def test_every_trigger_comes_after_the_one_before_whatever_the_interval(interval: str) -> None:
+    """A multiple of an interval in seconds may be rounded down to the trigger that has just fired."""
+    happened = run(at(500.0, options(batch_interval=interval), length=20))
+    assert happened["acks"].sum() == pytest.approx(20 * SECOND / parse_duration(interval), rel=0.1)
+    assert np.all(np.diff(happened["ack_time"][happened["acks"] > 0]) > 0)
+
+
+def test_a_trigger_interval_below_a_millisecond_is_refused() -> None:
+    said = simulated.check(options(batch_interval="999us").model_dump())
+    assert said == ["batch_interval must be at least 1ms; 0s serves continuously"]
+
+
+def test_windows_that_fire_very_often_are_counted_in_groups() -> None:
+    happened = run(at(1000.0, options(), 30, {"window": 1000, "gem_packs": 5}))
+    assert happened["firings"].sum() == pytest.approx(30 * SECOND / 1000, rel=0.01)
+    assert happened["outputs"].sum() == 5 * happened["firings"].sum()
+
+
+def test_a_delay_with_a_long_tail_stays_a_latency() -> None:
+    slow = options(delay="10000d", delay_spread="300%")
+    assert outcome(at(1000.0, slow, 30)).account.lost == 0
+    assert len(run(at(1000.0, slow, 30))) == 30
+
+
+def test_a_system_whose_first_micro_batch_never_ends_fires_nothing() -> None:
+    """The windows before the first event need none, and yet they fire with an acknowledgement only."""
+    silent = steps([(5 * SECOND, 0.0), (SECOND, 1000.0)])
+    late = replace(at(1000.0, options(capacity="1/s", batch_interval="9s"), 30), profile=silent)
+    happened = run(late)
+    assert (happened["acks"].sum(), happened["firings"].sum()) == (0, 0)

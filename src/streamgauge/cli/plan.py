@@ -1,5 +1,6 @@
 """``streamgauge plan``: what a run would take, before it takes it."""
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.load import load_experiment, load_limits
@@ -8,7 +9,7 @@ from streamgauge.cli.talk import Talk
 from streamgauge.model.units import SECOND, format_duration, format_size
 
 if TYPE_CHECKING:
-    from streamgauge.model.experiment import Experiment
+    from streamgauge.model.experiment import EngineChoice, Experiment
 
 _BYTES_PER_SECOND = 20
 """A second of a recording on disk: its columns and the buckets of its latencies, compressed."""
@@ -32,43 +33,64 @@ def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = N
     from streamgauge.report.encode import document
 
     check_engines(question)
-    forecasts = [_engine(question, choice.label, choice.name) for choice in question.engines]
+    forecasts = [_engine(question, choice) for choice in question.engines]
     total = _total(question, forecasts, limits.budget)
     talk.show(Text("\n".join(_words(question, forecasts, total, limits.budget))))
     talk.end(document(0, experiment=question.name, engines=forecasts, **total))
 
 
-def _engine(question: "Experiment", label: str, name: str) -> dict[str, Any]:
+def _engine(question: "Experiment", choice: "EngineChoice") -> dict[str, Any]:
+    from streamgauge.cli.wall_time import beside, hinted
     from streamgauge.engines.base import VirtualEngine
     from streamgauge.engines.registry import engines
     from streamgauge.search import build
 
-    forecast = build(question, label).forecast()
-    trials = {"least": forecast.least, "likely": forecast.likely, "most": forecast.most}
-    full = {"least": forecast.full_least, "likely": forecast.full_likely, "most": forecast.full_most}
+    engine = engines()[choice.name]
+    virtual = isinstance(engine, VirtualEngine)
+    hint = _middle(question) if hinted(question, engine, choice) else 0.0
+    search = build(question, choice.label, hint)
+    forecast, retries = search.forecast(), 0 if virtual else question.trial.invalid_retries
+    trials = {"least": forecast.least, "likely": forecast.likely, "usual_most": forecast.most}
+    full = {"least": forecast.full_least, "likely": forecast.full_likely, "usual_most": forecast.full_most}
+    wall = beside(question, choice, engine, forecast.likely)
     return {
-        "engine": label,
-        "virtual": isinstance(engines()[name], VirtualEngine),
-        "trials": trials,
+        "engine": choice.label,
+        "virtual": virtual,
+        "trials": {**trials, "most": search.most_trials(retries)},
         "full_length": full,
+        "seconds_beside": round(wall.once + wall.each * forecast.likely, 1),
     }
 
 
+def _middle(question: "Experiment") -> float:
+    """A load in the middle of those that are searched: where a search that is shown its beginning may begin."""
+    loads = question.span.between or question.span.values
+    return math.sqrt(min(loads) * max(loads))
+
+
 def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
-    """Trials, seconds of trial time and bytes, over all engines."""
+    """Trials, seconds and bytes, over all engines. ``most`` are bounds, the others are estimates."""
+    from streamgauge.cli.wall_time import before
+
     plan = question.trial
-    usual = ((plan.warmup if plan.warmup is not None else 0) + plan.duration) // SECOND
-    longest = ((plan.warmup if plan.warmup is not None else plan.warmup_limit) + plan.limit) // SECOND
-    trials = {key: sum(f["trials"][key] for f in forecasts) for key in ("least", "likely", "most")}
+    usual = ((plan.warmup or 0) + plan.duration) / SECOND
+    longest = math.ceil(((plan.warmup if plan.warmup is not None else plan.warmup_limit) + plan.limit) / SECOND)
+    keys = ("least", "likely", "usual_most", "most")
+    trials = {key: sum(f["trials"][key] for f in forecasts) for key in keys}
     full = sum(f["full_length"]["likely"] for f in forecasts)
     early = _EARLY if plan.early else 1.0
-    likely = round(full * usual + (trials["likely"] - full) * usual * early)
-    seconds = {"likely": likely, "most": trials["most"] * longest}
+    load = full * usual + (trials["likely"] - full) * usual * early
+    most = trials["most"] * longest
     if budget is not None:
-        seconds = {key: min(value, budget // SECOND) for key, value in seconds.items()}
+        # a trial that begins within the budget is finished, however long it gets
+        load = min(load, budget / SECOND)
+        most = min(most, max(math.ceil(budget / SECOND - usual), 0) + longest)
     real = not all(f["virtual"] for f in forecasts)
+    in_real_time = load if real else 0.0
+    beside = sum(f["seconds_beside"] for f in forecasts) + before(question, real)
     per_second = _BYTES_PER_SECOND + (_BYTES_PER_REAL_SECOND if real else 0)
-    size = trials["likely"] * _BYTES_PER_TRIAL + seconds["likely"] * per_second
+    seconds = {"likely": round(in_real_time + beside), "trials_likely": round(load), "trials_most": most}
+    size = round(trials["likely"] * _BYTES_PER_TRIAL + load * per_second)
     return {"trials": trials, "seconds": seconds, "bytes": size}
 
 
@@ -78,23 +100,38 @@ def _words(
     trials, seconds = total["trials"], total["seconds"]
     asked = "a plain measurement" if question.what == "nothing" else f"a search for {question.what}"
     labels = ", ".join(f["engine"] for f in forecasts)
+    least, most = trials["least"], trials["usual_most"]
+    usual = f"{least} to {most}" if least < most else str(most)
     words = [
         f"{question.name}: {asked} on {question.workload.name}, with {labels}.",
-        f"About {_count(trials['likely'])}, at least {trials['least']}, at most {trials['most']}.",
-        f"About {_time(seconds['likely'])} of trial time, at most {_time(seconds['most'])}; clear trials end early.",
+        f"About {_count(trials['likely'])}, usually {usual} if every trial is clear. Trials that are INVALID or "
+        "undecided add to this, and a failure ends the run early.",
+        _duration(forecasts, seconds),
         f"About {format_size(total['bytes'])} on disk.",
     ]
     if len(forecasts) > 1:
         words += [f"  {f['engine']}: about {_count(f['trials']['likely'])}" for f in forecasts]
     if budget is not None:
-        words.append(f"The budget of {format_duration(budget)} ends it with the bracket found so far.")
-    if all(f["virtual"] for f in forecasts):
-        words.append("All of it in virtual time: a few seconds of yours.")
+        words.append(
+            f"The budget of {format_duration(budget)} ends the run with the bounds found so far, after at most "
+            f"{_time(seconds['trials_most'])} of trials: a trial that has begun is finished."
+        )
     return words
 
 
+def _duration(forecasts: list[dict[str, Any]], seconds: dict[str, Any]) -> str:
+    trials = _time(seconds["trials_likely"])
+    if all(f["virtual"] for f in forecasts):
+        return f"About {trials} of virtual time, which is computed in about {_time(max(seconds['likely'], 1))}."
+    rest = _time(max(seconds["likely"] - seconds["trials_likely"], 0))
+    return (
+        f"About {_time(seconds['likely'])} on the clock: {trials} of trials, and {rest} to start and warm up, "
+        "to set up each trial and to check its outputs."
+    )
+
+
 def _count(trials: int) -> str:
-    return "one trial" if trials == 1 else f"{trials} trials"
+    return "1 trial" if trials == 1 else f"{trials} trials"
 
 
 def _time(seconds: int) -> str:

@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,13 @@ STRETCH = 2
 """Seconds that are handed out at once."""
 SAMPLES = 8
 """Latency samples per second where every event is an output."""
+LEAST_INTERVAL = SECOND // 1000
+"""The shortest trigger interval: each micro-batch is computed."""
+MOST_FIRINGS = 1_000_000
+"""Firings that are computed in a trial. Where there are more, each stands for several in a row."""
+_LONGEST_DELAY = 10**18
+"""Nanoseconds, about thirty years: the tail of a delay must stay a whole number of 64 bits."""
+_MOST_ROWS = 2**62
 
 
 class SimulatedOptions(Options):
@@ -79,6 +87,8 @@ class Simulated:
             problems.append("pause needs pause_every, the time from one pause to the next")
         if o.pause_every and o.pause >= o.pause_every:
             problems.append("pause must be shorter than pause_every, or nothing is ever processed")
+        if 0 < o.batch_interval < LEAST_INTERVAL:
+            problems.append("batch_interval must be at least 1ms; 0s serves continuously")
         if o.batch_interval and o.batch_cost >= o.batch_interval:
             problems.append("batch_cost must be shorter than batch_interval")
         if o.batch_cost and not o.batch_interval:
@@ -155,17 +165,16 @@ class SimulatedTrial:
         o, length = self._options, len(self._capacity)
         done_by = np.concatenate([[0.0], np.cumsum(self._capacity)])
         edge, end = done_by.tolist(), float(length)
-        interval, cost = o.batch_interval / SECOND, o.batch_cost / SECOND
+        cost = o.batch_cost / SECOND
         capacity = self._capacity.tolist()
         segment, first = self._plan.start.tolist(), self._plan.first.tolist()
         starts, times, totals = [], [], []
-        now, taken = interval, 0
-        while now < end:
-            trigger = int(now * SECOND)
+        trigger, taken = o.batch_interval, 0
+        while trigger < length * SECOND:
             i = bisect_right(segment, trigger) - 1
             into, span = trigger - segment[i], segment[i + 1] - segment[i]
             there = first[i] + into * (first[i + 1] - first[i]) // span
-            start = min(now + cost, end)
+            start = min(trigger / SECOND + cost, end)
             whole = int(start)
             have = edge[min(whole, length)] + (start - whole) * (capacity[whole] if whole < length else 0.0)
             goal = have + (there - taken)
@@ -177,8 +186,9 @@ class SimulatedTrial:
             times.append(int(finish * SECOND))
             totals.append(there)
             taken = there
-            # the trigger fires at whole intervals, or at once when the batch took longer than one
-            now = max(finish, (int(now / interval) + 1) * interval)
+            # the trigger fires at whole intervals, or immediately when the batch took longer than one; in whole
+            # nanoseconds, because a rounded multiple of the interval may be the trigger that has just fired
+            trigger = max(times[-1], (trigger // o.batch_interval + 1) * o.batch_interval)
         return np.array(starts, np.int64), np.array(times, np.int64), np.array(totals, np.int64)
 
     def _end(self, length: int) -> tuple[int, Ending, str]:
@@ -200,10 +210,15 @@ class SimulatedTrial:
     def seconds(self) -> Iterator[Seconds]:
         """A few seconds at a time."""
         whole = self._all_seconds()
-        start = 0
-        for stop in [*range(STRETCH, self._stop, STRETCH), self._stop]:
-            yield whole.between(start, stop)
-            start = stop
+        edges = np.array([*range(0, self._stop, STRETCH), self._stop])
+        cuts = np.searchsorted(whole.latency("event-time").second, edges).tolist()
+        for (start, stop), (first, last) in zip(pairwise(edges.tolist()), pairwise(cuts), strict=True):
+            columns = {name: column[start:stop] for name, column in whole.columns.items()}
+            kinds = {
+                kind: Latencies(lat.second[first:last], lat.bucket[first:last], lat.count[first:last])
+                for kind, lat in whole.latencies.items()
+            }
+            yield Seconds(start, columns, kinds)
 
     def _all_seconds(self) -> Seconds:
         stop = self._stop
@@ -220,7 +235,8 @@ class SimulatedTrial:
         if self._options.batch_interval:
             queue = queue + acked  # the longest queue is the one before the last acknowledgement
         fired = self._firings
-        shown = fired.second < stop
+        order = np.argsort(fired.second, kind="stable")  # a slow output is overtaken by later ones
+        shown = order[fired.second[order] < stop]
         at, rows = fired.second[shown], fired.rows[shown]
         columns = {
             "offered": offered,
@@ -232,7 +248,7 @@ class SimulatedTrial:
             "ack_lag": ack_lag,
             "queue": queue,
             "outputs": np.bincount(at, rows, stop).astype(np.int64),
-            "firings": np.bincount(at, minlength=stop),
+            "firings": np.bincount(at, minlength=stop) * fired.several,
         }
         kinds: dict[Kind, Latencies] = {
             "event-time": Latencies(at, buckets.index(fired.event_time[shown]), rows),
@@ -244,10 +260,13 @@ class SimulatedTrial:
         """When outputs leave: a window fires once all that is due before its end (and watermark) is processed."""
         params, o = self._trial.params, self._options
         period = int(params.get("slide") or params.get("window") or SECOND // SAMPLES)
+        several = -(-self._plan.horizon // (period * MOST_FIRINGS))
+        period *= several
         due = np.arange(period, self._plan.horizon, period, dtype=np.int64)
         watermark = int(params.get("watermark", 0))
         needed = np.minimum(self._plan.count(due + watermark), self._plan.total)
-        reached = int(np.searchsorted(needed, self._ack_total[-1] if self._ack_total.size else 0, "right"))
+        # before the first acknowledgement nothing fires, not even a window without events
+        reached = int(np.searchsorted(needed, self._ack_total[-1], "right")) if self._ack_total.size else 0
         due, needed = due[:reached], needed[:reached]
         ack = np.searchsorted(self._ack_total, needed, "left")
         if o.batch_interval:
@@ -259,13 +278,14 @@ class SimulatedTrial:
             wait -= np.interp(needed, self._published, edges)
             done = due + watermark + np.maximum(wait, 0.0).astype(np.int64)
             service = np.zeros(reached, np.int64)
-        own = o.delay * np.exp(o.delay_spread * self._rng.standard_normal(reached))
+        own = np.minimum(o.delay * np.exp(o.delay_spread * self._rng.standard_normal(reached)), _LONGEST_DELAY)
         emitted = np.maximum(done, due) + own.astype(np.int64)
         keys = params.get("gem_packs") or params.get("keys") or 1
         windowed = "slide" in params or "window" in params
-        rows = np.full(reached, keys) if windowed else np.diff(needed, prepend=0)
+        most = _MOST_ROWS // max(reached, 1)
+        rows = np.full(reached, min(keys * several, most)) if windowed else np.diff(needed, prepend=0)
         micros = np.rint(np.stack([emitted - due, service + own]) / 1000).astype(np.int64)
-        return Firings(emitted // SECOND, rows.astype(np.int64), micros[0], micros[1])
+        return Firings(emitted // SECOND, rows.astype(np.int64), micros[0], micros[1], several)
 
     def outcome(self, stop: int) -> Outcome:
         """How it ended, if it was stopped after ``stop`` seconds."""
@@ -290,3 +310,5 @@ class Firings:
     rows: Ints
     event_time: Ints
     processing_time: Ints
+    several: int = 1
+    """How many firings in a row each of them stands for."""

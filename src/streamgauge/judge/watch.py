@@ -56,7 +56,8 @@ class Watch:
         if length < self._full:
             self._next_look = seconds.stop + math.ceil(self._full - length)
             return False
-        self._next_look = math.ceil(seconds.stop + length * (_LATER_LOOKS - 1))
+        later = min(length * (_LATER_LOOKS - 1), self._limit - length)
+        self._next_look = math.ceil(seconds.stop + later)
         if self._bounds and self._out_of_bounds(seconds):
             return True
         return settled and self._is_clear(seconds, moves)

@@ -208,14 +208,16 @@ def _demand(case: Case, status: Status, holds: Point | None, fails: Point | None
         if case.line.hard <= 1:
             return f"{load} needs {_instances(holds.value)}, the fewest there can be"
         return f"{load} holds with {_instances(holds.value)}, the end of the range; {_move(case, hard=True)}"
-    if fails and status == "none-holds":
-        most, best = _instances(case.line.easy), peak.most(case.known)
-        if best is not None:
-            range_ = f"{case.line.hard:g} to {most}" if case.line.hard != case.line.easy else most
-            carried = f"{_instances(best[0])} carried the most, {format_value(best[1], 'rate')}, and more are slower"
-            return f"{load} does not hold with {range_}: {carried}; lower the load"
-        return f"{load} does not hold with {most} either, the end of the range; {_move(case, hard=False)}"
-    return None
+    return f"{load} {_no_demand(case)}" if fails and status == "none-holds" else None
+
+
+def _no_demand(case: Case) -> str:
+    """No number of instances holds: more of them may, unless they are slower."""
+    most, best = _instances(case.line.easy), peak.most(case.known)
+    if best is None:
+        return f"does not hold with {most} either, the end of the range; {_move(case, hard=False)}"
+    carried = f"{_instances(best[0])} carried the most, {format_value(best[1], 'rate')}, and more are slower"
+    return f"does not hold with {case.line.hard:g} to {most}: {carried}; lower the load"
 
 
 def _move(case: Case, hard: bool) -> str:

@@ -62,8 +62,18 @@ class Search:
         return tuple(found)
 
     def forecast(self) -> forecast.Forecast:
-        """How many trials this will take, when nothing goes wrong."""
+        """How many trials this will take if every trial is clear."""
         return forecast.forecast(self.lines, self.next)
+
+    def most_trials(self, retries: int) -> int:
+        """A bound on the number of trials, whatever they say, if each may be INVALID ``retries`` times in a row."""
+        trial = self.experiment.trial
+        if self.experiment.what == "nothing":
+            valid = sum(len(line.values) for line in self.lines) * trial.repetitions
+        else:
+            valid = sum(_most_answers(line, trial.repetitions) + trial.repetitions for line in self.lines)
+            valid += len(self.lines) * len(self.experiment.search.also)
+        return valid * (retries + 1) + (1 if retries else 0)
 
     def _stopped(self, past: Sequence[Told]) -> Told | None:
         """The trial after which no search can go on: falsified output, or INVALID too often in a row."""
@@ -148,8 +158,7 @@ class Search:
             purpose = "confirm"
         ask = self._ask(known, step.value, purpose)
         most = known.repetitions + EXTRA
-        values = len(known.line.values) or _LONGEST_SPAN
-        if ask.repetition < most and len(known.answers) < 2 * most * values:
+        if ask.repetition < most and len(known.answers) < _most_answers(known.line, known.repetitions):
             return ask
         return known.bracket(f"the verdicts still contradict each other after {len(known.answers)} trials")
 
@@ -162,6 +171,11 @@ class Search:
 def build(experiment: Experiment, engine: str, hint: float = 0.0) -> Search:
     """The search of this experiment on the engine with this label."""
     return Search(experiment, engine, hint)
+
+
+def _most_answers(line: Line, repetitions: int) -> int:
+    """Valid trials after which a line is not searched any further: more than any sound search needs."""
+    return 2 * (repetitions + EXTRA) * (len(line.values) or _LONGEST_SPAN)
 
 
 def _belongs(told: Told, line: Line) -> bool:

@@ -19,7 +19,8 @@ _OFF = 1.06  # by how much a hint is wrong, as a rule
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Number of trials, and of full-length ones among them. Repeats of INVALID trials come on top."""
+    """Number of trials if every one is clear, and of full-length ones among them. It is no bound: trials that stay
+    undecided, contradict each other or are INVALID come on top."""
 
     least: int
     likely: int

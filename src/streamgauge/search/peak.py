@@ -1,8 +1,8 @@
 """More instances can be slower: where none of those that were tried holds, the best may be in between.
 
 By the Universal Scalability Law the load that n instances carry rises up to a peak and falls beyond it. A search that
-takes more instances as easier goes to the end of the range, past the peak. Once nothing is left to try there, this looks
-beside the numbers of instances that carried the most, until their neighbours are close.
+takes more instances as easier goes to the end of the range, past the peak. Once nothing is left to try there, this
+looks beside the numbers of instances that carried the most, until their neighbours are close.
 """
 
 from itertools import pairwise
