@@ -68,7 +68,9 @@ def job(purchases):
 
 _BESIDE = {"prices_beside.py": "def halved(price):\n    return price // 2\n", "moments_beside.py": "NOTHING = 0\n"}
 
-LATE = Pair(9001, "right", _COUNTS.format(watermark="1 second"), {"trigger": "0s"}, about="a watermark of its own")
+LATE = Pair(
+    9001, "right", _COUNTS.format(watermark="1 second"), {"trigger": "0s"}, about="a watermark that the function sets"
+)
 OVERLOADED = Pair(
     9002,
     "right",

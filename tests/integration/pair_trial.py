@@ -39,7 +39,7 @@ Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
 
 
 def asking(session: SparkSession) -> Ask:
-    """A session in a process of its own."""
+    """A session in a separate process."""
 
     def ask(action: str, body: dict[str, Any]) -> dict[str, Any]:
         if action != "look":

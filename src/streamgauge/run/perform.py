@@ -172,9 +172,9 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         system.end()  # before its queue goes away under it
         finish(stage)
-        spoilt = stage.unreadable or stage.unstamped
-        if spoilt and ended[0] in _WHOLE:
-            ended = "crashed", spoilt
+        unusable = stage.unreadable or stage.unstamped
+        if unusable and ended[0] in _WHOLE:
+            ended = "crashed", unusable
     except (flight.FlightError, KafkaFailure) as error:
         ended = why_unanswered(stage, system, error)
     closed, account = Clock().monotonic_ns(), Account()
@@ -207,7 +207,7 @@ def _load(
         if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
             continue  # no further second can be closed yet: the journals are not read for nothing
         closed = _closed_seconds(stage)
-        broken = broken or _spoilt(stage, system) or _silent(stage, closed)
+        broken = broken or _unusable_outputs(stage, system) or _silent(stage, closed)
         ready = closed - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
             seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
@@ -222,13 +222,13 @@ def _load(
             return (*broken, seen)
 
 
-def _spoilt(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
+def _unusable_outputs(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     """Outputs that cannot be counted: no further second would change it."""
     try:
-        spoilt = stage.look_at_outputs()
+        unusable = stage.look_at_outputs()
     except flight.FlightError as error:
         return why_unanswered(stage, system, error)
-    return ("crashed", spoilt) if spoilt else None
+    return ("crashed", unusable) if unusable else None
 
 
 def _silent(stage: Stage, closed: int) -> tuple[Ending, str] | None:

@@ -82,7 +82,7 @@ def load(named: str) -> Function:
     function = getattr(module, name, None)
     if not callable(function):
         raise NotAFunction(f"{file} has no function {name}")
-    return _at_home(function, path.parent)
+    return _with_folder(function, path.parent)
 
 
 def _module(path: Path) -> ModuleType:
@@ -111,7 +111,7 @@ def importable(folder: Path) -> Iterator[None]:
         sys.path.remove(str(folder))
 
 
-def _at_home(function: Function, folder: Path) -> Function:
+def _with_folder(function: Function, folder: Path) -> Function:
     @functools.wraps(function)
     def called(*arguments: Any) -> Any:  # noqa: ANN401 - whatever the user's function takes and returns
         with importable(folder):
