@@ -30,7 +30,8 @@ from streamgauge.run.sources import Source, open_source
 from streamgauge.transport.kafka.administer import Administration
 from streamgauge.transport.kafka.broker import Runtime
 from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.formats import FormatName, keys_of, numbered, open_format, with_sequence
+from streamgauge.transport.kafka.columns import FormatName
+from streamgauge.transport.kafka.formats import keys_of, numbered, open_format, with_sequence
 from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, open_producer
 from streamgauge.transport.kafka.topics import Topic, topic_name
 from streamgauge.transport.quicken import quicken

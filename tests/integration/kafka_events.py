@@ -10,7 +10,8 @@ from kafka_broker import shared
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.run.sources import Source, open_source
-from streamgauge.transport.kafka.formats import FormatName, keys_of, numbered, open_format
+from streamgauge.transport.kafka.columns import FormatName
+from streamgauge.transport.kafka.formats import keys_of, numbered, open_format
 from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, Tick, open_producer
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 

@@ -11,9 +11,10 @@ from confluent_kafka import Consumer, TopicPartition
 from kafka_broker import fresh_topic, needs_kafka, shared
 
 from streamgauge.transport.books import Lane
+from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.confluent_reader import ConfluentRanges
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import FormatName, keys_of, open_format
+from streamgauge.transport.kafka.formats import keys_of, open_format
 from streamgauge.transport.kafka.group import Group
 from streamgauge.transport.kafka.outputs import TopicWriter
 from streamgauge.transport.kafka.producer import Part, Sending, open_producer

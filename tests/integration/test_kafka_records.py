@@ -12,8 +12,9 @@ from kafka_broker import administration, fresh_topic, needs_kafka, shared
 from kafka_events import KINDS, ORIGIN, PARTITIONS, producing, send, source, ticks
 
 from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.confluent_reader import ConfluentEnds, read_singly
-from streamgauge.transport.kafka.formats import FormatName, numbered, open_format, with_sequence
+from streamgauge.transport.kafka.formats import numbered, open_format, with_sequence
 from streamgauge.transport.kafka.producer import Part, Sending
 from streamgauge.transport.kafka.protocol import KafkaFailure, Unreachable
 from streamgauge.transport.kafka.reader import RECORDS, open_ends, read_topic

@@ -22,7 +22,7 @@ from streamgauge.run.kafka import Ground, Kafka, kafka_of
 from streamgauge.run.launch import Launcher
 from streamgauge.run.place import Placement
 from streamgauge.store.journal import read_parts
-from streamgauge.transport.kafka.formats import FormatName
+from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
 
 pytestmark = needs_kafka

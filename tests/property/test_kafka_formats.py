@@ -1,6 +1,7 @@
 """Events and outputs as values of Kafka's records: they read back, and other programs understand them."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +12,15 @@ from hypothesis import strategies as st
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.run.sources import open_source
+from streamgauge.transport.kafka.avro import Avro
+from streamgauge.transport.kafka.columns import FormatError, FormatName
 from streamgauge.transport.kafka.formats import (
-    Avro,
     Format,
-    FormatError,
-    FormatName,
     keys_of,
+    name_problem,
     numbered,
     open_format,
+    output_format,
     with_sequence,
 )
 from streamgauge.transport.kafka.varints import varint
@@ -33,21 +35,29 @@ OUTPUT = pa.schema(
     ]
 )
 
-ints = st.integers(0, 2**31 - 1)
-longs = st.integers(0, 2**63 - 1)
-times = st.integers(0, 10**16 - 1)
-outputs = st.lists(st.tuples(ints, times, times, longs, longs, times, times), max_size=40)
+ints = st.integers(-(2**31), 2**31 - 1)
+longs = st.integers(-(2**63), 2**63 - 1)
+"""Times too: microseconds since 1970."""
+Row = tuple[int | None, ...]
 
 
-def batch_of(rows: list[tuple[int, ...]], schema: pa.Schema = OUTPUT) -> pa.RecordBatch:
-    """Rows of numbers as columns."""
-    columns = [np.array([row[i] for row in rows], np.int64) for i in range(len(schema))]
-    arrays = [pa.array(c).view(f.type) if f.type == STAMP else pa.array(c).cast(f.type) for c, f in _pairs(columns)]
+def rows_of(ints: st.SearchStrategy[int | None], longs: st.SearchStrategy[int | None]) -> st.SearchStrategy[list[Row]]:
+    """Rows of the columns of OUTPUT."""
+    return st.lists(st.tuples(ints, *[longs] * 6), max_size=40)
+
+
+outputs = rows_of(ints, longs)
+positive = rows_of(st.integers(0, 2**31 - 1), st.integers(0, 10**16 - 1))
+"""What events have too."""
+edges = (-(2**63), 1 - 2**63, -1, 0, 1, 2**63 - 1)
+extreme = rows_of(st.sampled_from((-(2**31), -1, 0, 2**31 - 1)), st.sampled_from(edges))
+
+
+def batch_of(rows: Sequence[Row], schema: pa.Schema = OUTPUT) -> pa.RecordBatch:
+    """Rows of numbers and nulls as columns."""
+    columns = [pa.array([row[i] for row in rows], pa.int64()) for i in range(len(schema))]
+    arrays = [c.view(f.type) if f.type == STAMP else c.cast(f.type) for c, f in zip(columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _pairs(columns: list[np.ndarray]) -> list[tuple[np.ndarray, pa.Field]]:
-    return list(zip(columns, OUTPUT, strict=True))
 
 
 def values_of(form: Format, rows: pa.RecordBatch) -> pa.BinaryArray:
@@ -66,25 +76,55 @@ def purchases(rows: int = 1000) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@given(rows=outputs)
-@settings(max_examples=40, deadline=None)
-def test_rows_read_back_in_every_format(name: FormatName, rows: list[tuple[int, ...]]) -> None:
-    form, batch = open_format(name, OUTPUT), batch_of(rows)
+@given(rows=outputs | extreme)
+@settings(max_examples=60, deadline=None)
+def test_outputs_of_any_sign_read_back_in_every_format(name: FormatName, rows: list[Row]) -> None:
+    form, batch = output_format(name, OUTPUT), batch_of(rows)
     assert form.encode(batch).shape == (len(rows), form.width)
     assert form.decode(values_of(form, batch)).equals(batch)
 
 
-@pytest.mark.parametrize("name", ["json", "avro"])
-@given(rows=st.lists(st.tuples(*[st.integers(-(10**9), 10**9)] * 7), min_size=1, max_size=20))
-@settings(max_examples=30, deadline=None)
-def test_numbers_below_zero_travel_where_the_format_has_a_sign(name: FormatName, rows: list[tuple[int, ...]]) -> None:
-    form, batch = open_format(name, OUTPUT), batch_of(rows)
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=rows_of(ints | st.none(), st.integers(-(2**61), 2**61) | st.none()))
+@settings(max_examples=60, deadline=None)
+def test_nulls_read_back_in_every_format(name: FormatName, rows: list[Row]) -> None:
+    form, batch = output_format(name, OUTPUT), batch_of(rows)
     assert form.decode(values_of(form, batch)).equals(batch)
 
 
-def test_packed_decimal_has_no_sign() -> None:
+@given(rows=rows_of(ints | st.none(), st.sampled_from(edges) | st.none()))
+@settings(max_examples=60, deadline=None)
+def test_avro_of_the_shortest_form_is_read_with_nulls_beside_the_longest_numbers(rows: list[Row]) -> None:
+    cells = [[varint(0) if n is None else varint(1) + varint(n) for n in row] for row in rows]
+    values = pa.array([b"".join(row) for row in cells], pa.binary())
+    assert output_format("avro", OUTPUT).decode(values).equals(batch_of(rows))
+
+
+@given(rows=rows_of(ints | st.none(), st.sampled_from(edges) | st.none()))
+@settings(max_examples=60, deadline=None)
+def test_json_of_outputs_may_say_null_or_leave_the_key_out(rows: list[Row]) -> None:
+    form, batch = output_format("json", OUTPUT), batch_of(rows)
+    objects = [dict(zip(OUTPUT.names, row, strict=True)) for row in rows]
+    assert [json.loads(value) for value in values_of(form, batch).to_pylist()] == objects
+    short = [json.dumps({name: n for name, n in one.items() if n is not None}).encode() for one in objects]
+    assert form.decode(pa.array(short, pa.binary())).equals(batch)
+
+
+def test_events_in_packed_decimal_have_no_sign_and_no_format_of_events_has_nulls() -> None:
     with pytest.raises(FormatError, match="the column sum: -5 is below 0"):
         open_format("binary", OUTPUT).encode(batch_of([(1, 2, 3, -5, 5, 6, 7)]))
+    for name in NAMES:
+        with pytest.raises(FormatError, match="a column has no value"):
+            open_format(name, OUTPUT).encode(batch_of([(1, 2, 3, None, 5, 6, 7)]))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=positive)
+@settings(max_examples=40, deadline=None)
+def test_events_read_back_in_every_format(name: FormatName, rows: list[Row]) -> None:
+    form, batch = open_format(name, OUTPUT), batch_of(rows)
+    assert form.encode(batch).shape == (len(rows), form.width)
+    assert form.decode(values_of(form, batch)).equals(batch)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -97,18 +137,18 @@ def test_events_travel_with_their_due_time_and_their_number(name: FormatName) ->
     assert back.column("due").equals(purchases().column("due"))
 
 
-@given(rows=outputs)
+@given(rows=positive)
 @settings(max_examples=30, deadline=None)
-def test_json_is_what_any_parser_reads(rows: list[tuple[int, ...]]) -> None:
+def test_json_is_what_any_parser_reads(rows: list[Row]) -> None:
     values = values_of(open_format("json", OUTPUT), batch_of(rows))
     assert [json.loads(value) for value in values.to_pylist()] == [
         dict(zip(OUTPUT.names, row, strict=True)) for row in rows
     ]
 
 
-@given(rows=outputs)
+@given(rows=positive)
 @settings(max_examples=30, deadline=None)
-def test_binary_shows_its_digits_in_hexadecimal(rows: list[tuple[int, ...]]) -> None:
+def test_binary_shows_its_digits_in_hexadecimal(rows: list[Row]) -> None:
     values = values_of(open_format("binary", OUTPUT), batch_of(rows))
     widths = (12, 16, 16, 20, 20, 16, 16)
     assert [value.hex() for value in values.to_pylist()] == [
@@ -116,11 +156,27 @@ def test_binary_shows_its_digits_in_hexadecimal(rows: list[tuple[int, ...]]) -> 
     ]
 
 
-@given(rows=outputs)
+@given(rows=rows_of(st.integers(0, 2**31 - 1), longs))
 @settings(max_examples=30, deadline=None)
-def test_avro_of_the_shortest_form_is_read_too(rows: list[tuple[int, ...]]) -> None:
-    values = pa.array([b"".join(map(varint, row)) for row in rows], pa.binary())
+def test_avro_of_the_shortest_form_is_read_too(rows: list[Row]) -> None:
+    values = pa.array([b"".join(varint(n or 0) for n in row) for row in rows], pa.binary())
     assert open_format("avro", OUTPUT).decode(values).equals(batch_of(rows))
+
+
+def test_binary_outputs_show_their_digits_a_sign_and_a_mark_for_null_in_hexadecimal() -> None:
+    form = output_format("binary", pa.schema([("number", pa.int32()), ("moment", STAMP), ("sum", pa.int64())]))
+    assert [
+        row.tobytes().hex() for row in form.encode(batch_of([(-7, 7, None), (None, -7, -(2**63))], form.schema))
+    ] == [
+        "d00000000007" + "00000000000000000007" + "f0000000000000000000",
+        "f00000000000" + "d0000000000000000007" + "d9223372036854775808",
+    ]
+
+
+@pytest.mark.parametrize("number", [b"\xd9" + b"\x99" * 9, b"\x09" + b"\x99" * 9, b"\xa0" + b"\0" * 9])
+def test_digits_that_are_no_number_of_64_bits_are_refused(number: bytes) -> None:
+    with pytest.raises(FormatError, match=r"the column sum: there (is a number that 64|are bytes that are no)"):
+        output_format("binary", pa.schema([("sum", pa.int64())])).decode(pa.array([number], pa.binary()))
 
 
 def test_avro_says_its_schema() -> None:
@@ -128,6 +184,15 @@ def test_avro_says_its_schema() -> None:
     assert [field["name"] for field in said["fields"]] == OUTPUT.names
     assert said["fields"][0]["type"] == "int"
     assert said["fields"][1]["type"] == {"type": "long", "logicalType": "timestamp-micros"}
+    said = json.loads(Avro(OUTPUT, outputs=True).text)
+    assert [field["type"][0] for field in said["fields"]] == ["null"] * len(OUTPUT)
+
+
+@pytest.mark.parametrize("column", ["count(1)", "1st", "sum of prices", "prix-été", ""])
+def test_a_name_that_avro_cannot_hold_is_refused(column: str) -> None:
+    assert "letters, digits and underscores" in name_problem("avro", column)
+    assert (name_problem("json", column), name_problem("binary", column)) == ("", "")
+    assert name_problem("avro", "window_end2") == ""
 
 
 def test_json_of_others_may_have_its_keys_in_any_order_and_more_of_them() -> None:

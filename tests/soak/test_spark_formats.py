@@ -1,15 +1,17 @@
 """Spark SQL reads what the generator writes, and its outputs are read back, in every format."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from streamgauge.cli.cache import cache_folder
+from streamgauge.engines.spark.orders import connector
+from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.expressions import ROW, reading, writing
-from streamgauge.transport.kafka.formats import FormatName, open_format
+from streamgauge.transport.kafka.formats import open_format, output_format
 
 STAMP = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(
@@ -21,15 +23,14 @@ SCHEMA = pa.schema(
         ("sequence", pa.int64()),
     ]
 )
-JAR = Path("~/.m2/repository/org/apache/spark/spark-avro_2.13/4.1.1/spark-avro_2.13-4.1.1.jar").expanduser()
+NAMES: tuple[FormatName, ...] = ("json", "binary", "avro")
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.session.timeZone", "Asia/Kathmandu")
-    if JAR.exists():
-        builder = builder.config("spark.jars", str(JAR))
+    builder = builder.config("spark.jars", ",".join(map(str, connector(cache_folder()))))
     session = builder.getOrCreate()
     yield session
     session.stop()
@@ -50,10 +51,8 @@ def rows() -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
-@pytest.mark.parametrize("name", ["json", "binary", "avro"])
-def test_spark_reads_what_is_written_here_and_is_read_here(spark: SparkSession, name: FormatName) -> None:
-    if name == "avro" and not JAR.exists():
-        pytest.skip("spark-avro 4.1.1 is not in Maven's folder")
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_reads_the_events_that_are_written_here(spark: SparkSession, name: FormatName) -> None:
     batch, form = rows(), open_format(name, SCHEMA)
     values = pa.array([value.tobytes() for value in form.encode(batch)], pa.binary())
     how = reading(name, SCHEMA)
@@ -63,5 +62,26 @@ def test_spark_reads_what_is_written_here_and_is_read_here(spark: SparkSession, 
     assert pa.Table.from_arrays(
         [c.cast(f.type) for c, f in zip(table.columns, SCHEMA, strict=True)], schema=SCHEMA
     ).equals(pa.Table.from_batches([batch]))
-    written = read.selectExpr(*how.columns).selectExpr(f"CAST({writing(name, SCHEMA)} AS BINARY) AS value").toArrow()
-    assert form.decode(written.column("value").combine_chunks().cast(pa.binary())).equals(batch)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_that_spark_writes_are_read_with_every_sign_and_null(spark: SparkSession, name: FormatName) -> None:
+    batch = outputs()
+    rows = spark.createDataFrame(pa.Table.from_batches([batch])).selectExpr(
+        f"CAST({writing(name, SCHEMA)} AS BINARY) AS value"
+    )
+    values = rows.toArrow().column("value").combine_chunks().cast(pa.binary())
+    assert values.null_count == 0
+    assert output_format(name, SCHEMA).decode(values).equals(batch)
+
+
+def outputs() -> pa.RecordBatch:
+    """Numbers of all widths and signs, the lowest and the highest, and nulls."""
+    rng, columns = np.random.default_rng(8), []
+    for field in SCHEMA:
+        bits = 32 if field.type == pa.int32() else 64
+        numbers = rng.integers(-(2**63), 2**63 - 1, 500) >> (64 - bits) >> rng.integers(0, bits - 1, 500)
+        numbers[:4] = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1, -1, 0
+        column = pa.array(numbers, mask=np.arange(500) % 7 == 6)
+        columns.append(column.view(STAMP) if field.type == STAMP else column.cast(field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)

@@ -2,22 +2,20 @@
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
-from kafka_broker import launched, needs_kafka, shared
+from kafka_broker import needs_kafka, shared
 from real_trial import PLACEMENT, Played
 from spark_kafka_trial import kafka_session, on_kafka, play_on_kafka
 from spark_trial import MY_JOB
+from test_kafka_spark import REFUNDS
 
 from streamgauge.engines.spark.deploy import SparkSession
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.brokers import start_brokers
 from streamgauge.run.monitor import available
 from streamgauge.workloads.ingest import IngestParams
 
@@ -122,43 +120,42 @@ def test_a_function_of_ones_own_has_columns_of_its_own(session: SparkSession, tm
     is_exact(play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": "json"}), tmp_path / "trial", session), session)
 
 
-def test_an_output_that_cannot_travel_is_named(session: SparkSession, tmp_path: Path) -> None:
-    (tmp_path / "my_job.py").write_text(
-        "def words(purchases):\n    return purchases.selectExpr('CAST(price AS STRING) AS word')\n"
-    )
+@pytest.mark.parametrize("form", ["binary", "json", "avro"])
+def test_numbers_below_zero_and_nulls_are_exact_in_every_format(
+    session: SparkSession, tmp_path: Path, form: str
+) -> None:
+    (tmp_path / "my_job.py").write_text(REFUNDS)
+    own = {"pipeline": f"{tmp_path}/my_job.py:refunds", "reference": f"{tmp_path}/my_job.py:expected"}
+    is_exact(play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": form}), tmp_path / "trial", session), session)
+
+
+@pytest.mark.parametrize(
+    ("column", "form", "sentence"),
+    [
+        ("CAST(price AS STRING) AS word", "binary", "the output column word is string"),
+        ("CAST(price AS DOUBLE) AS price", "json", "the output column price is double"),
+        ("price + 1", "avro", "the output column (price + 1) cannot be written as avro"),
+    ],
+)
+def test_an_output_that_cannot_travel_is_named_before_there_is_a_load(
+    session: SparkSession, tmp_path: Path, column: str, form: str, sentence: str
+) -> None:
+    (tmp_path / "my_job.py").write_text(f"def words(purchases):\n    return purchases.selectExpr('{column}')\n")
     own = {"pipeline": f"{tmp_path}/my_job.py:words"}
-    played = play_on_kafka(on_kafka(LOAD, LENGTH, own), tmp_path / "trial", session)
-    assert "the output column word is string" in played.recording.outcome.detail
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": form}), tmp_path / "trial", session)
+    assert sentence in played.recording.outcome.detail
     assert played.recording.outcome.users_fault
+    assert not len(played.recording.seconds), "no load was generated"
 
 
-def test_a_cluster_with_tls_and_a_login_is_read_and_written_and_its_password_is_nowhere(tmp_path: Path) -> None:
-    seen: list[bytes] = []
-
-    def look() -> None:
-        for process in psutil.Process().children(recursive=True):
-            with suppress(psutil.Error, OSError):
-                seen.append(Path(f"/proc/{process.pid}/cmdline").read_bytes())
-                seen.append(Path(f"/proc/{process.pid}/environ").read_bytes())
-
-    with launched() as (launcher, runtime), start_brokers(runtime, tmp_path / "b", launcher, secured=True) as brokers:
-        known = brokers.cluster.security
-        assert known is not None
-        assert known.password is not None
-        said = {"bootstrap": brokers.cluster.bootstrap, "tls": True, "authority": str(known.authority)}
-        said |= {"mechanism": known.mechanism, "user": known.user, "password": {"env": "OURS"}}
-        asked = on_kafka(5_000.0, 8, {}, {"cluster": said})
-        played = play_on_kafka(asked, tmp_path / "trial", None, {6: look}, brokers.cluster)
-        password = known.password.get_secret_value()
-    account = played.measured.account
-    assert (account.checked, account.lost, account.wrong) == (True, 0, 0), played
-    assert account.observed, played
-    assert any(b"spark.jars" in line for line in seen), "Spark was looked at"
-    assert not any(password.encode() in line for line in seen)
-    files = [path for path in (tmp_path / "trial").rglob("*") if path.is_file()]
-    assert [path for path in files if password.encode() in path.read_bytes()] == []
-    assert password not in str(played.recording.facts)
-    assert "jaas" not in str(played.recording.facts)
+def test_a_name_with_any_characters_is_written_as_binary(session: SparkSession, tmp_path: Path) -> None:
+    name = "sum of prices (`-€`)"
+    job = f"def odd(purchases):\n    return purchases.withColumnRenamed('price', {name!r}).drop('due', 'ingested')\n"
+    (tmp_path / "my_job.py").write_text(job)
+    own = {"pipeline": f"{tmp_path}/my_job.py:odd"}
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, own), tmp_path / "trial", session)
+    assert not played.recording.outcome.detail, played
+    assert played.measured.account.observed, played
 
 
 def test_stopping_real_time_mode_leaves_no_exception_in_the_log(tmp_path: Path) -> None:

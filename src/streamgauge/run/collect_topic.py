@@ -17,8 +17,9 @@ from streamgauge.run.collect import Collector
 from streamgauge.run.drive import say
 from streamgauge.run.orders import CollectOrder, Tokens
 from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Tally, countable, sparse
+from streamgauge.transport.kafka.columns import FormatError
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import FormatError, open_format
+from streamgauge.transport.kafka.formats import output_format
 from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.kafka.ranges import open_ranges
 from streamgauge.transport.kafka.reader import open_ends, read_parts
@@ -39,7 +40,7 @@ class TopicCollector(Collector):
 
     def __init__(self, order: CollectOrder, tokens: Tokens, ends: KafkaEnds) -> None:
         self._ends = ends
-        self._format = open_format(ends.format, schema_of(order.columns))
+        self._format = output_format(ends.format, schema_of(order.columns))
         self._asking = threading.Lock()
         self._line = open_ends(ends.cluster, ends.output)
         self._ranges = open_ranges(ends.cluster, ends.output)
@@ -49,7 +50,7 @@ class TopicCollector(Collector):
     def control(self, action: str, body: Json) -> Json:
         """An order of the controller. A function of the user's has columns of its own, told before the load begins."""
         if action == "columns":
-            self._format = open_format(self._ends.format, schema_of(tuple((n, k) for n, k in body["columns"])))
+            self._format = output_format(self._ends.format, schema_of(tuple((n, k) for n, k in body["columns"])))
             return self.status()
         return super().control(action, body)
 

@@ -5,22 +5,26 @@ The events have the same columns as over the queue. ``ingested`` is when the bro
 
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import DataType, IntegerType, LongType, TimestampType
 
 from streamgauge.engines.spark.options import Ends
+from streamgauge.transport.kafka.columns import SEQUENCE, FormatName
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.expressions import ROW, reading, writing
-from streamgauge.transport.kafka.formats import KEY, SEQUENCE, FormatName, with_sequence
+from streamgauge.transport.kafka.formats import KEY, name_problem, with_sequence
 from streamgauge.transport.schemas import STAMP, schema_of
 
 Columns = tuple[tuple[str, str], ...]
+_NO_SOURCE = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
+"""How Spark calls it when its connector is missing."""
 _KINDS: dict[type[DataType], str] = {IntegerType: "int32", LongType: "int64", TimestampType: STAMP}
 
 
 class CannotTravel(ValueError):
-    """An output with a column that no format can hold."""
+    """What keeps Spark from reading or writing over Kafka; the sentence says what to change."""
 
 
 def _connection(to: KafkaEnds) -> dict[str, str]:
@@ -41,22 +45,32 @@ def kafka_events(spark: SparkSession, ends: Ends, to: KafkaEnds, *, stream: bool
     }
     if stream and ends.max_batch:
         said["maxOffsetsPerTrigger"] = str(ends.max_batch)
-    records = (spark.readStream if stream else spark.read).format("kafka").options(**said).load()
+    try:
+        records = (spark.readStream if stream else spark.read).format("kafka").options(**said).load()
+    except AnalysisException as error:
+        if "kafka" not in str(error) or error.getCondition() not in _NO_SOURCE:
+            raise
+        raise CannotTravel(
+            "Spark has no connector to Kafka: the jars in spark.jars do not contain it. Remove spark.jars from "
+            "engine.settings, and streamgauge passes the connector that `streamgauge setup kafka` fetches"
+        ) from error
     how = reading(to.format, with_sequence(schema_of(ends.columns)))
     rows = records.selectExpr(f"{how.parsed} AS {ROW}", "timestamp AS ingested").selectExpr(*how.columns, "ingested")
     names = [name for name, _ in ends.columns]
     return rows.select(*names, *([SEQUENCE] if ends.numbered else []), "ingested")
 
 
-def columns_of(outputs: DataFrame) -> Columns:
-    """The columns of outputs as a workload writes them down; raises where one cannot travel."""
+def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
+    """The columns of outputs as a workload writes them down; raises if the format cannot hold one of them."""
     found = []
     for field in outputs.schema.fields:
+        if why := name_problem(form, field.name):
+            raise CannotTravel(f"the output column {field.name} cannot be written as {form}: {why}; rename it")
         kind = _KINDS.get(type(field.dataType))
         if kind is None:
             raise CannotTravel(
-                f"the output column {field.name} is {field.dataType.simpleString()}: "
-                "int, bigint and timestamp can travel over Kafka; cast it, or leave it out"
+                f"the output column {field.name} is {field.dataType.simpleString()}: outputs over Kafka have columns "
+                "of the types int, bigint and timestamp; cast it to one of them, or remove it"
             )
         found.append((field.name, kind))
     return tuple(found)
@@ -64,7 +78,7 @@ def columns_of(outputs: DataFrame) -> Columns:
 
 def kafka_writer(outputs: DataFrame, to: KafkaEnds) -> "DataStreamWriter":
     """Writes outputs into their topic, in the trial's format."""
-    records = outputs.selectExpr(*_record(to.format, columns_of(outputs)))
+    records = outputs.selectExpr(*_record(to.format, columns_of(outputs, to.format)))
     return records.writeStream.format("kafka").options(**_connection(to), topic=to.output)
 
 
@@ -72,4 +86,4 @@ def _record(form: FormatName, columns: Columns) -> list[str]:
     """Key and value of an output. Rows of one gem pack have one key, so that updates of it stay in their order."""
     value = f"CAST({writing(form, schema_of(columns))} AS BINARY) AS value"
     keyed = dict(columns).get(KEY) == "int32"
-    return [f"unhex(lpad(hex({KEY}), 8, '0')) AS key", value] if keyed else [value]
+    return [f"unhex(lpad(right(hex({KEY}), 8), 8, '0')) AS key", value] if keyed else [value]

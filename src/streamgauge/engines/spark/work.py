@@ -112,9 +112,9 @@ class Session:
         assert order.ends.kafka is not None
         self._set(order)
         to = KafkaEnds.read(order.ends.kafka)
-        outputs = self._outputs(order, kafka_events(self.spark, order.ends, to))
         try:
-            self.columns = columns_of(outputs)
+            outputs = self._outputs(order, kafka_events(self.spark, order.ends, to))
+            self.columns = columns_of(outputs, to.format)
         except CannotTravel as error:
             raise BlamedError(Blame(str(error), (), users=bool(order.pipeline))) from error
         self.listener = self.listener or Listener(self.spark)

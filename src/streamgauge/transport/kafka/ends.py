@@ -11,7 +11,7 @@ from typing import Any, cast
 from pydantic import SecretStr
 
 from streamgauge.transport.kafka.cluster import Cluster, Security
-from streamgauge.transport.kafka.formats import FormatName
+from streamgauge.transport.kafka.columns import FormatName
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,8 @@ class KafkaEnds:
     format: FormatName
     group: str = ""
     """The consumer group that positions are committed to; empty: none."""
+    largest: int = 0
+    """Bytes of the largest record batch that the topics accept; 0: the cluster does not tell."""
 
     def wire(self) -> dict[str, Any]:
         """As JSON for a child's standard input, secrets revealed: never for a file or a command line."""
@@ -36,6 +38,7 @@ class KafkaEnds:
             "output": self.output,
             "format": self.format,
             "group": self.group,
+            "largest": self.largest,
         }
 
     @classmethod
@@ -48,6 +51,7 @@ class KafkaEnds:
             output=str(wire["output"]),
             format=cast(FormatName, wire["format"]),
             group=str(wire["group"]),
+            largest=int(wire["largest"]),
         )
 
 

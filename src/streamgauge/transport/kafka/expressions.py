@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamgauge.transport.kafka.formats import Avro, Binary, FormatName
+from streamgauge.transport.kafka.avro import Avro
+from streamgauge.transport.kafka.columns import FormatName
+from streamgauge.transport.kafka.formats import Binary
 
 ROW = "row"
 """The column that a parsed value stands in between the two steps of reading."""
@@ -53,17 +55,30 @@ def _unpacked(schema: pa.Schema) -> list[str]:
 
 
 def writing(name: FormatName, schema: pa.Schema) -> str:
-    """From the columns of the schema to a value."""
+    """From the columns of the schema, which may hold numbers of any sign and nulls, to the value of an output."""
     if name == "avro":
-        columns = ", ".join(f"`{field.name}`" for field in schema)
-        return f"to_avro(struct({columns}), '{Avro(schema).text}')"
-    numbers = {field.name: _number(field) for field in schema}
+        columns = ", ".join(_quoted(field) for field in schema)
+        return f"to_avro(struct({columns}), '{Avro(schema, outputs=True).text}')"
+    numbers = [_number(field) for field in schema]
     if name == "json":
-        return f"to_json(struct({', '.join(f'{number} AS `{name_}`' for name_, number in numbers.items())}))"
-    widths = Binary(schema).widths
-    digits = [f"lpad({number}, {2 * width}, '0')" for number, width in zip(numbers.values(), widths, strict=True)]
+        held = ", ".join(f"{number} AS {_quoted(field)}" for number, field in zip(numbers, schema, strict=True))
+        return f"to_json(struct({held}))"
+    widths = Binary(schema, outputs=True).widths
+    digits = [_packed(number, 2 * width) for number, width in zip(numbers, widths, strict=True)]
     return f"unhex(concat({', '.join(digits)}))"
 
 
+def _packed(number: str, digits: int) -> str:
+    """A number as ``digits.write_signed`` writes it, in hexadecimal."""
+    below = f"concat('D', lpad(substring(CAST({number} AS STRING), 2), {digits - 1}, '0'))"
+    return f"coalesce(if({number} < 0, {below}, lpad({number}, {digits}, '0')), '{'F'.ljust(digits, '0')}')"
+
+
 def _number(field: pa.Field) -> str:
-    return f"unix_micros(`{field.name}`)" if pa.types.is_timestamp(field.type) else f"`{field.name}`"
+    return f"unix_micros({_quoted(field)})" if pa.types.is_timestamp(field.type) else _quoted(field)
+
+
+def _quoted(field: pa.Field) -> str:
+    """The name of a column in SQL, whatever characters it has."""
+    name = field.name.replace("`", "``")
+    return f"`{name}`"

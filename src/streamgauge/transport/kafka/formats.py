@@ -6,6 +6,10 @@ json    one object; numbers are filled up with spaces before them, which JSON al
 binary  one number after the other as packed decimal: two digits to a byte, the highest first, without a sign
 avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders take
 
+Events have no nulls, and in ``binary`` no numbers below 0. Outputs may have both, since a user's function may:
+``output_format`` has room for every number of 64 bits, a sign and a mark for null in ``binary``, and a union with null
+for every column in ``avro``.
+
 Packed decimal is the binary form that Spark SQL reads without a user's function: ``hex`` gives the digits, a cast the
 number. It has no other way from bytes to a number than text: ``cast(binary as bigint)`` does not exist, and big-endian
 integers by ``conv(hex(…), 16, 10)`` cost more than twice as much (docs/adr/0015).
@@ -14,31 +18,31 @@ Times are microseconds since 1970. Each event carries ``due`` and its number in 
 """
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Literal, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
-from streamgauge.transport.kafka.digits import DigitsError, lay_text, read_packed, write_packed
-from streamgauge.transport.kafka.varints import Ints, Matrix, VarintError, read_varints, widened
+from streamgauge.transport.kafka.avro import NAME, Avro
+from streamgauge.transport.kafka.columns import (
+    SEQUENCE,
+    FormatError,
+    FormatName,
+    as_column,
+    digits_of,
+    naming,
+    whole_numbers,
+)
+from streamgauge.transport.kafka.digits import lay_text, read_packed, read_signed, write_packed, write_signed
+from streamgauge.transport.kafka.varints import Ints, Matrix
 
-FormatName = Literal["json", "binary", "avro"]
-SEQUENCE = "sequence"
-"""The column of an event's number in its stream."""
 KEY = "gem_pack_id"
 """The column that is the key of a record, where rows have it."""
 STAMP = pa.timestamp("us", "UTC")
 
 _SHOWN = 60
-_AVRO_WIDTHS = {12: 5, 16: 8, 20: 10}
-"""Bytes of a varint by the digits of its column."""
-
-
-class FormatError(ValueError):
-    """A row that a format cannot hold, or bytes that are no row; the sentence says which and why."""
 
 
 class Format(Protocol):
@@ -63,9 +67,20 @@ class Format(Protocol):
 
 
 def open_format(name: FormatName, schema: pa.Schema) -> Format:
-    """The format of this name for rows of this schema."""
-    kinds: Mapping[str, type[Json] | type[Binary] | type[Avro]] = {"json": Json, "binary": Binary, "avro": Avro}
-    return kinds[name](schema)
+    """The format of this name for events of this schema."""
+    return _KINDS[name](schema)
+
+
+def output_format(name: FormatName, schema: pa.Schema) -> Format:
+    """The format of this name for outputs of this schema: numbers of any sign, and nulls."""
+    return _KINDS[name](schema, outputs=True)
+
+
+def name_problem(name: FormatName, column: str) -> str:
+    """Why a format cannot hold a column of this name; empty if it can."""
+    if name == "avro" and not NAME.fullmatch(column):
+        return "Avro's names have letters, digits and underscores only, and do not begin with a digit"
+    return ""
 
 
 def with_sequence(schema: pa.Schema) -> pa.Schema:
@@ -89,55 +104,19 @@ def keys_of(numbers: Ints) -> Matrix:
     return np.ascontiguousarray(numbers, ">i4").view(np.uint8).reshape(-1, 4)
 
 
-def _digits(field: pa.Field) -> int:
-    """Digits that a column has room for."""
-    if field.name == SEQUENCE or field.type == pa.int32():
-        return 12
-    if pa.types.is_timestamp(field.type):
-        return 16  # until the year 2286
-    if field.type == pa.int64():
-        return 20
-    raise FormatError(f"the column {field.name} has the type {field.type}; whole numbers and times can travel")
-
-
-@contextmanager
-def _naming(field: pa.Field) -> Iterator[None]:
-    """What a column cannot hold is said with its name."""
-    try:
-        yield
-    except (DigitsError, VarintError, pa.ArrowInvalid) as error:
-        raise FormatError(f"the column {field.name}: {error}") from error
-
-
-def _whole(column: pa.Array) -> Ints:
-    """A column as whole numbers, without copying where it can be."""
-    if column.null_count:
-        raise FormatError("a column has no value in some row")
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64())
-    numbers: Ints = column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
-    return numbers
-
-
-def _as_column(numbers: Ints, field: pa.Field) -> pa.Array:
-    if pa.types.is_timestamp(field.type):
-        return pa.array(numbers).view(pa.timestamp("us", field.type.tz)).cast(field.type)
-    return pa.array(numbers).cast(field.type)
-
-
 class Json:
     """One object to a value."""
 
     name: FormatName = "json"
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
+    def __init__(self, schema: pa.Schema, outputs: bool = False) -> None:
+        self.schema, self._outputs = schema, outputs
         self._places = list[tuple[pa.Field, int, int]]()
         text = b""
         for field in schema:
             text += (b"," if text else b"{") + json.dumps(field.name).encode() + b":"
-            self._places.append((field, len(text), _digits(field)))
-            text += b" " * _digits(field)
+            self._places.append((field, len(text), digits_of(field, outputs)))
+            text += b" " * digits_of(field, outputs)
         self._template = np.frombuffer(text + b"}", np.uint8)
         self.width = len(self._template)
 
@@ -146,8 +125,11 @@ class Json:
         out = np.empty((rows.num_rows, self.width), np.uint8)
         out[:] = self._template
         for (field, at, width), column in zip(self._places, rows.columns, strict=True):
-            with _naming(field):
-                lay_text(out[:, at : at + width], _whole(column))
+            with naming(field):
+                numbers, missing = whole_numbers(column, self._outputs)
+                lay_text(out[:, at : at + width], numbers)
+            if missing is not None:
+                out[missing, at : at + width] = np.frombuffer(b"null".rjust(width), np.uint8)
         return out
 
     def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
@@ -178,9 +160,9 @@ class Binary:
 
     name: FormatName = "binary"
 
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-        self.widths = tuple(_digits(field) // 2 for field in schema)
+    def __init__(self, schema: pa.Schema, outputs: bool = False) -> None:
+        self.schema, self._outputs = schema, outputs
+        self.widths = tuple(digits_of(field, outputs) // 2 for field in schema)
         """Bytes of each column."""
         self.width = sum(self.widths)
 
@@ -189,8 +171,12 @@ class Binary:
         out = np.empty((rows.num_rows, self.width), np.uint8)
         at = 0
         for field, column, width in zip(self.schema, rows.columns, self.widths, strict=True):
-            with _naming(field):
-                write_packed(out[:, at : at + width], _whole(column))
+            with naming(field):
+                numbers, missing = whole_numbers(column, self._outputs)
+                if self._outputs:
+                    write_signed(out[:, at : at + width], numbers, missing)
+                else:
+                    write_packed(out[:, at : at + width], numbers)
             at += width
         return out
 
@@ -199,8 +185,10 @@ class Binary:
         data = _matrix(values, self.width)
         columns, at = [], 0
         for field, width in zip(self.schema, self.widths, strict=True):
-            with _naming(field):
-                columns.append(_as_column(read_packed(data[:, at : at + width]), field))
+            with naming(field):
+                part = data[:, at : at + width]
+                numbers, missing = read_signed(part) if self._outputs else (read_packed(part), None)
+                columns.append(as_column(numbers, field, missing))
             at += width
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -216,52 +204,4 @@ def _matrix(values: pa.BinaryArray, width: int) -> Matrix:
     return whole[cuts[0] : cuts[-1]].reshape(-1, width) if len(values) else np.zeros((0, width), np.uint8)
 
 
-class Avro:
-    """A plain datum: a record of ints and longs, without a header."""
-
-    name: FormatName = "avro"
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-        self.widths = tuple(6 if field.name == SEQUENCE else _AVRO_WIDTHS[_digits(field)] for field in schema)
-        """Bytes of each column as written here; others write shorter ones."""
-        self.width = sum(self.widths)
-
-    @property
-    def text(self) -> str:
-        """The schema as Avro writes it."""
-        fields = [{"name": field.name, "type": _avro_type(field.type)} for field in self.schema]
-        return json.dumps({"type": "record", "name": "row", "fields": fields})
-
-    def encode(self, rows: pa.RecordBatch) -> Matrix:
-        """Rows as values."""
-        out = np.empty((rows.num_rows, self.width), np.uint8)
-        at = 0
-        for field, column, width in zip(self.schema, rows.columns, self.widths, strict=True):
-            with _naming(field):
-                out[:, at : at + width] = widened(_whole(column), width)
-            at += width
-        return out
-
-    def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
-        """Values as rows, whatever the widths."""
-        _, ends, data = values.buffers()
-        cuts = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
-        whole = np.frombuffer(data or b"", np.uint8)
-        at, columns = cuts[:-1], []
-        try:
-            for field in self.schema:
-                numbers, at = read_varints(whole, at)
-                with _naming(field):
-                    columns.append(_as_column(numbers, field))
-        except (IndexError, VarintError) as error:
-            raise FormatError(f"a value is no datum of {', '.join(self.schema.names)}: {error}") from error
-        if values.null_count or np.any(at != cuts[1:]):
-            raise FormatError(f"a value is no datum of {', '.join(self.schema.names)}: it ends elsewhere")
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _avro_type(kind: pa.DataType) -> object:
-    if pa.types.is_timestamp(kind):
-        return {"type": "long", "logicalType": "timestamp-micros"}
-    return "int" if kind == pa.int32() else "long"
+_KINDS: Mapping[FormatName, type[Json] | type[Binary] | type[Avro]] = {"json": Json, "binary": Binary, "avro": Avro}

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import open_format, record_keys
-from streamgauge.transport.kafka.producer import Now, Part, open_producer
+from streamgauge.transport.kafka.formats import output_format, record_keys
+from streamgauge.transport.kafka.producer import Now, Part, Sending, open_producer
 from streamgauge.transport.kafka.records import encode
 
 
@@ -18,8 +18,8 @@ class TopicWriter:
 
     def __init__(self, ends: KafkaEnds, schema: pa.Schema, now_ns: Now, timeout: float = 60.0) -> None:
         """``schema`` has the columns of every output; ``now_ns`` is a clock that only goes forward."""
-        self._format, self._timeout = open_format(ends.format, schema), timeout
-        self._producer = open_producer(ends.cluster, ends.output, now_ns)
+        self._format, self._timeout = output_format(ends.format, schema), timeout
+        self._producer = open_producer(ends.cluster, ends.output, now_ns, Sending().within(ends.largest))
         nothing = [pa.array(np.zeros(1, np.int64)).cast(pa.int64()).cast(field.type) for field in schema]
         part = self._part(pa.RecordBatch.from_arrays(nothing, schema=schema))
         encode(part.keys, part.values, part.due_us)  # what is loaded at its first use is loaded now

@@ -6,7 +6,7 @@ by the next call, with what the broker said, and makes the trial INVALID.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
 from streamgauge.model.units import SECOND
@@ -53,6 +53,10 @@ class Sending:
     patience: int = 20 * SECOND
     """Nanoseconds that a broker may take for an answer."""
 
+    def within(self, largest: int) -> "Sending":
+        """The same with batches that a topic accepts: of at most ``largest`` bytes; 0: the limit is not known."""
+        return replace(self, batch=min(self.batch, largest)) if largest else self
+
 
 class Receipt(NamedTuple):
     """A batch that the broker has taken: it was sent and acknowledged at these moments of the producer's clock."""
@@ -69,6 +73,11 @@ class Receipt(NamedTuple):
 
 class TooFarBehind(KafkaFailure):
     """More events wait to be sent than there is room for: the broker does not keep up."""
+
+
+def slowed(milliseconds: int) -> str:
+    """The end of a sentence on a broker that does not keep up: whether a quota is the reason."""
+    return f"; a quota of the cluster delayed this client by {milliseconds} ms" if milliseconds else ""
 
 
 class Producer(Protocol):
