@@ -1,12 +1,14 @@
 """Kafka without a broker: settings, names, assignments, pins, secrets."""
 
 import re
+import struct
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
+from streamgauge.transport.kafka import protocol
 from streamgauge.transport.kafka.broker import (
     Keys,
     Node,
@@ -20,7 +22,10 @@ from streamgauge.transport.kafka.broker import (
     settings,
 )
 from streamgauge.transport.kafka.cluster import Cluster, Security
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
+from streamgauge.transport.kafka.producer import Sending, slowed
+from streamgauge.transport.kafka.protocol import Answer, stored, throttled
 from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of, topic_name
 
 RUN = "20261116-062300-quickstart-kafka-3f9a"
@@ -217,3 +222,28 @@ def test_half_a_login_is_refused() -> None:
         Security(mechanism="PLAIN", user="ann")
     with pytest.raises(ValueError, match="come together"):
         Security(tls=True, certificate=Path("/cert.pem"))
+
+
+@pytest.mark.parametrize(("largest", "batch"), [(0, 1_000_000), (200_000, 200_000), (5_000_000, 1_000_000)])
+def test_batches_are_no_larger_than_topics_accept(largest: int, batch: int) -> None:
+    assert Sending().within(largest) == Sending(batch=batch)
+
+
+def test_a_child_is_told_where_its_topics_are_and_what_they_accept() -> None:
+    ends = KafkaEnds(Cluster("a:1", SCRAM), {"purchases": "in"}, "out", "avro", "group", 200_000)
+    assert KafkaEnds.read(ends.wire()) == ends
+
+
+def test_a_broker_may_have_other_settings() -> None:
+    held = settings(replace(NODE, more={"message.max.bytes": "200000", "log.retention.ms": "1000"}))
+    assert (held["message.max.bytes"], held["log.retention.ms"]) == ("200000", "1000")
+
+
+def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None:
+    batch = struct.pack(">ihqqq", 0, 0, 7, -1, 0) + struct.pack(">i", 0) + struct.pack(">h", -1)
+    topic = protocol.text("t") + protocol.array([batch])
+    answer = Answer(memoryview(protocol.array([topic]) + struct.pack(">i", 1_500)))
+    assert [one.offset for one in stored(answer, "a:1")] == [7]
+    assert throttled(answer) == 1_500
+    assert slowed(1_500) == "; a quota of the cluster delayed this client by 1500 ms"
+    assert slowed(0) == ""

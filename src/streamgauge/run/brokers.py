@@ -4,7 +4,7 @@ import base64
 import secrets
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -100,11 +100,12 @@ def start_brokers(
     count: int = 1,
     secured: bool = False,
     practise: Callable[[Cluster], object] = lambda _: None,
+    more: Mapping[str, str] | None = None,
 ) -> Brokers:
     """Start brokers with their data and logs in a folder; returns when clients can work with all of them.
 
     ``secured`` ones demand TLS and SCRAM of their clients, with keys and a password made now. They ``practise`` on
-    all cores, before they are bound to theirs.
+    all cores, before they are bound to theirs. ``more`` are settings in place of the usual ones.
     """
     if not 1 <= count <= MOST:
         raise ValueError(f"{count} brokers were asked for; 1 to {MOST} can be had")
@@ -113,7 +114,7 @@ def start_brokers(
     keys = _make_keys(runtime, launcher) if secured else None
     for left in reversed(range(_TRIES)):
         try:
-            return _start(runtime, folder, launcher, _nodes(folder, count, keys), practise)
+            return _start(runtime, folder, launcher, _nodes(folder, count, keys, more or {}), practise)
         except LaunchError:
             if not left or not _port_was_taken(folder):
                 raise
@@ -183,12 +184,12 @@ def ending(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _nodes(folder: Path, count: int, keys: Keys | None) -> list[Node]:
+def _nodes(folder: Path, count: int, keys: Keys | None, more: Mapping[str, str]) -> list[Node]:
     ports = _free_ports(3 * count)
     threes = [Ports(*ports[at : at + 3]) for at in range(0, len(ports), 3)]
     controller = threes[0].controller
     return [
-        Node(number, three, controller, folder / f"kafka-broker-{number}", count, keys)
+        Node(number, three, controller, folder / f"kafka-broker-{number}", count, keys, more)
         for number, three in enumerate(threes, 1)
     ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from pyarrow import flight
 
 from streamgauge.judge.decide import LEAST_ACHIEVED, MOST_SCHEDULE_LAG
 from streamgauge.model.calibration import CLIP
@@ -18,7 +19,7 @@ from streamgauge.model.profile import LoadProfile, constant
 from streamgauge.model.units import SECOND
 from streamgauge.run.chronicle import p99
 from streamgauge.run.clock import Clock
-from streamgauge.run.launch import Launcher
+from streamgauge.run.launch import Launcher, LaunchError, Process
 from streamgauge.run.orders import (
     KAFKA_TICK,
     MILLI,
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 _LEAD = 200 * MILLI
 _SETTLE = 1.0
+_TAIL, _LAST_WORDS = 3, 3.0
+"""Lines of a process that ended by itself, and seconds that it may take to end after it stopped answering."""
 _FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick, over Kafka a tenth of it
 SHARES = (CLIP, 0.6, 0.45, 0.3, 0.15)
 """Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
@@ -120,17 +123,30 @@ def _under_load(
     driver = launcher.start(driver_child(order, tokens, where.driver, ends), order.folder)
     consumer = launcher.start(opposite_child(other, tokens, where.sut, ends), order.folder)
     line, clock = DriverLine(order.endpoint, tokens), Clock()
-    line.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
     try:
+        line.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
         yield line
         line.stop()
+        _still_there(consumer)
         consumer.stop()
         line.quit()
         driver.wait(10)
+    except flight.FlightError as error:
+        for process in (driver, consumer):
+            _still_there(process, _LAST_WORDS)
+        raise LaunchError(f"{driver.name} no longer answers: {error}") from error
     finally:
         line.close()
         consumer.stop()
         driver.stop()
+
+
+def _still_there(process: Process, seconds: float = 0.0) -> None:
+    """Raise with its last words if a process has ended by itself, or does so within these seconds."""
+    code = process.wait(seconds)
+    if code is not None:
+        said = " / ".join(line for line in process.tail(_TAIL) if line != "ready")
+        raise LaunchError(f"{process.name} ended while the maximum load was measured ({code}): {said}")
 
 
 def queue_ceiling(

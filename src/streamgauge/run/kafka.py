@@ -151,11 +151,12 @@ class Kafka:
         output = topic_name(self.run, trial, OUTPUTS)
         clock = topic_name(self.run, trial, _CLOCK)
         made = [Topic(name, partitions, self.options.replication) for name in (*inputs.values(), output)]
-        made.append(Topic(clock, 1))
+        made.append(Topic(clock, 1, self.options.replication))
         group = next(iter(inputs.values())) if self.options.commit_group else ""
         try:
             leader = self.administration().create(made)
-            yield Topics(KafkaEnds(cluster, inputs, output, self.options.format, group), self, leader, clock)
+            largest = self.administration().largest_batch([topic.name for topic in made])
+            yield Topics(KafkaEnds(cluster, inputs, output, self.options.format, group, largest), self, leader, clock)
         finally:
             if not self.fallen():  # their data go with the brokers
                 self._remove([topic.name for topic in made])

@@ -139,9 +139,9 @@ class KafkaWay:
             mine.setdefault(lane.stream, []).append(lane.partition)
         self._lanes = {stream: [Lane(stream, p) for p in numbers] for stream, numbers in mine.items()}
         self._formats = {s: open_format(ends.format, with_sequence(doorway.schemas[s])) for s in mine}
+        sending = options.sending.within(ends.largest)
         self._producers: dict[str, Producer] = {
-            stream: open_producer(ends.cluster, ends.inputs[stream], now_ns, options.sending, options.kind)
-            for stream in mine
+            stream: open_producer(ends.cluster, ends.inputs[stream], now_ns, sending, options.kind) for stream in mine
         }
         self._ahead, self._offset = 0, ClockOffset()
         self.server = doorway.open(Door, ledger)

@@ -4,7 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ClusterMetadata, NewTopic, OffsetSpec, PartitionMetadata
+from confluent_kafka.admin import (
+    AdminClient,
+    ClusterMetadata,
+    ConfigResource,
+    NewTopic,
+    OffsetSpec,
+    PartitionMetadata,
+)
 
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.protocol import KafkaFailure
@@ -13,6 +20,7 @@ from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of
 _SECONDS = 20.0
 """How long the cluster may take for one answer."""
 _SHOWN = 3
+_LARGEST = "max.message.bytes"
 _NOT_YET = {
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -33,7 +41,11 @@ class Promise(Protocol):
 
 
 class ClusterError(KafkaFailure):
-    """The cluster does not do what it is asked; the sentence says where it is and why."""
+    """The cluster does not do what it is asked; the sentence says where it is and why. ``code`` is its error code."""
+
+    def __init__(self, sentence: str, code: int = 0) -> None:
+        super().__init__(sentence)
+        self.code = code
 
 
 class WrongLeaders(ClusterError):
@@ -174,6 +186,17 @@ class Administration:
             raise ClusterError(f"the cluster at {self.cluster.bootstrap} does not say how much {_some(names)} holds")
         return {name: tuple(told[name, n] for n in range(count)) for name, count in partitions.items()}
 
+    def largest_batch(self, names: Sequence[str]) -> int:
+        """Bytes of the largest record batch that all these topics accept; 0 if the cluster does not tell."""
+        found = list[int]()
+        asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+        for promise in self._client.describe_configs(asked, request_timeout=_SECONDS).values():
+            try:
+                found.append(int(promise.result(2 * _SECONDS)[_LARGEST].value))
+            except KafkaException:  # DescribeConfigs may be forbidden: a batch that is too large is refused later
+                return 0
+        return min(found, default=0)
+
     def _offsets(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int] | None:
         """The ends by topic and partition; None while a leader does not know yet that it leads: that takes a moment."""
         latest = OffsetSpec.latest()
@@ -207,7 +230,8 @@ class Administration:
         """A sentence with what the cluster said, and what was heard of the connections to it."""
         self._client.poll(0)
         heard = f" ({self._said})" if self._said else ""
-        return ClusterError(f"the cluster at {self.cluster.bootstrap} {what}: {error.args[0].str()}{heard}")
+        said = error.args[0]
+        return ClusterError(f"the cluster at {self.cluster.bootstrap} {what}: {said.str()}{heard}", said.code())
 
 
 def _ours(name: str) -> None:

@@ -5,7 +5,7 @@ other and no quorum has to be found. Everything listens on the loopback interfac
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -68,6 +68,8 @@ class Node:
     brokers: int = 1
     keys: Keys | None = None
     """With them clients must come over TLS and log in by SCRAM; the brokers know each other by certificate."""
+    more: Mapping[str, str] = field(default_factory=dict)
+    """Settings in place of the usual ones: clusters of users have any."""
 
     @property
     def name(self) -> str:
@@ -104,7 +106,7 @@ def settings(node: Node) -> dict[str, str]:
     for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
         held |= {f"{topic}.replication.factor": copies, f"{topic}.num.partitions": "1"}
     held |= {f"{topic}.min.isr": "1" for topic in ("transaction.state.log", "share.coordinator.state.topic")}
-    return held | (_secured(node.keys) if node.keys else {})
+    return {**held, **(_secured(node.keys) if node.keys else {}), **node.more}
 
 
 def _addresses(listeners: Mapping[str, int]) -> str:

@@ -4,12 +4,12 @@ import select
 from collections.abc import Callable
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException, Message, ThrottleEvent
 from confluent_kafka import Producer as Client
 
 from streamgauge.model.units import SECOND
 from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.producer import MILLI, Sending, Tick, TooFarBehind
+from streamgauge.transport.kafka.producer import MILLI, Sending, Tick, TooFarBehind, slowed
 from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
 from streamgauge.transport.kafka.varints import Matrix
 
@@ -52,10 +52,11 @@ class ConfluentProducer:
         self._said = dict[str, None]()
         self._failed: KafkaFailure | None = None
         self._leaders: frozenset[str] = frozenset()
-        self._published = 0
+        self._published = self._throttled = 0
         self._done = dict[int, int]()
         try:
-            self._client = Client({**_settings(cluster, sending), "error_cb": self._hear})
+            told = {"error_cb": self._hear, "throttle_cb": self._delayed}
+            self._client = Client({**_settings(cluster, sending), **told})
         except KafkaException as error:
             raise KafkaFailure(f"the cluster at {cluster.bootstrap} cannot be used: {error.args[0].str()}") from error
         self._done |= dict.fromkeys(self._partitions(cluster), 0)
@@ -83,6 +84,9 @@ class ConfluentProducer:
         gone = error.code() == KafkaError._ALL_BROKERS_DOWN or any(name in error.str() for name in self._leaders)
         if gone and self._leaders and self._failed is None:
             self._failed = Unreachable(f"the connection to {self._where} broke: {self._heard}; {self._left()}")
+
+    def _delayed(self, event: ThrottleEvent) -> None:
+        self._throttled += int(event.throttle_time * 1_000)
 
     @property
     def _heard(self) -> str:
@@ -132,7 +136,7 @@ class ConfluentProducer:
             except BufferError as error:
                 raise TooFarBehind(
                     f"more events wait for {self._topic} than the {self._how.backlog >> 20} MiB that may: "
-                    "the cluster does not keep up with this load"
+                    f"the cluster does not keep up with this load{slowed(self._throttled)}"
                 ) from error
             except KafkaException as error:
                 raise Refused("records cannot be sent", error.args[0].code(), self._topic, partition) from error
@@ -156,7 +160,7 @@ class ConfluentProducer:
         self.attend()
         if self.waiting:
             heard = f" ({self._heard})" if self._heard else ""
-            raise Unreachable(f"{self._left()} within {seconds:g} s{heard}")
+            raise Unreachable(f"{self._left()} within {seconds:g} s{heard}{slowed(self._throttled)}")
 
     def close(self) -> None:
         """Hang up. What was not flushed is lost."""

@@ -183,6 +183,11 @@ def stored(answer: Answer, address: str) -> list[Stored]:
     return [one for topic in answer.many(topic_of) for one in topic]
 
 
+def throttled(answer: Answer) -> int:
+    """The end of the answer to a Produce request: for how many milliseconds a quota delays this client."""
+    return answer.take("i")
+
+
 class Described(NamedTuple):
     """A topic: the brokers of the cluster by their numbers, and which one leads each partition."""
 

@@ -14,7 +14,7 @@ from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.kafka import protocol
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.gathering import Gathering, shape
-from streamgauge.transport.kafka.producer import MILLI, Now, Receipt, Sending, Tick, TooFarBehind
+from streamgauge.transport.kafka.producer import MILLI, Now, Receipt, Sending, Tick, TooFarBehind, slowed
 from streamgauge.transport.kafka.protocol import Answer, Batch, KafkaFailure, Unreachable
 from streamgauge.transport.kafka.records import Room, encode, rows_within
 from streamgauge.transport.kafka.wire import Connection, Wire
@@ -22,6 +22,8 @@ from streamgauge.transport.kafka.wire import Connection, Wire
 _ACKS = {"0": 0, "1": 1, "all": -1}
 _PIECES = 64  # buffers handed to the system at once: it takes 1024 at most
 _CHUNK = 1 << 16
+_REQUEST = 32 << 20
+"""Bytes of a request at most: brokers accept 100 MB unless they are configured otherwise (socket.request.max.bytes)."""
 _LOOK_EVERY = 0.1
 _NEVER = 3600 * SECOND
 
@@ -125,6 +127,8 @@ class VectorisedProducer:
         self._done = dict.fromkeys(leaders, 0)
         self._rooms = list[Room]()
         self._receipts = list[Receipt]()
+        self._throttled = 0
+        """Milliseconds by which quotas of the cluster have delayed this client."""
         self.waiting = 0
 
     @property
@@ -146,7 +150,7 @@ class VectorisedProducer:
         if held > self._how.backlog:
             raise TooFarBehind(
                 f"{held >> 20} MiB of events wait for the broker of {self._topic}, and {self._how.backlog >> 20} may: "
-                "it does not keep up with this load"
+                f"it does not keep up with this load{slowed(self._throttled)}"
             )
 
     def attend(self, seconds: float = 0.0) -> None:
@@ -161,10 +165,11 @@ class VectorisedProducer:
             for sent, answer in line.read():
                 for partition, offset, appended in protocol.stored(answer, line.address):
                     self._confirm(sent, partition, offset, appended, now)
+                self._throttled += protocol.throttled(answer)
                 self._rooms += sent.rooms
         for line in self._lines.values():
             while len(line.flying) < self._how.in_flight and (ready := self._ready(line, now, gather)):
-                self._request(line, ready, now)
+                self._request(line, self._within(ready), now)
             line.write()
             self._look_after(line, now)
 
@@ -177,7 +182,9 @@ class VectorisedProducer:
                 self._rooms += sent.rooms
         if line.flying and now - line.flying[0].sent_ns > self._how.patience:
             waited = format_duration(self._how.patience)
-            raise Unreachable(f"{line.address} has not acknowledged {self._topic} for {waited}")
+            raise Unreachable(
+                f"{line.address} has not acknowledged {self._topic} for {waited}{slowed(self._throttled)}"
+            )
 
     def _confirm(self, sent: _Sent, partition: int, offset: int, appended: int, now: int) -> None:
         rows = sent.rows[partition]
@@ -192,6 +199,11 @@ class VectorisedProducer:
             for partition, shelf in self._shelves.items()
             if shelf.rows and self._line_of[partition] is line and self._left(shelf, now, gather) <= 0
         ]
+
+    def _within(self, ready: list[int]) -> list[int]:
+        """Those partitions that one request has room for: the ones that wait longest."""
+        most = max(1, _REQUEST // self._how.batch)
+        return ready if len(ready) <= most else sorted(ready, key=lambda n: self._shelves[n].since_ns)[:most]
 
     def _left(self, shelf: Gathering, now: int, gather: bool) -> int:
         """Nanoseconds that the events of a shelf still wait for more of them."""
@@ -251,7 +263,10 @@ class VectorisedProducer:
         while self.waiting:
             left = (ends - self._now()) / SECOND
             if left <= 0:
-                raise Unreachable(f"{self.waiting} records of {self._topic} were not acknowledged within {seconds:g} s")
+                raise Unreachable(
+                    f"{self.waiting} records of {self._topic} were not acknowledged within {seconds:g} s"
+                    f"{slowed(self._throttled)}"
+                )
             self._move(min(left, _LOOK_EVERY), gather=False)
 
     def close(self) -> None:
