@@ -42,7 +42,11 @@ def typed_in(folder: Path, *arguments: str) -> Said:
 
 def test_the_guides_own_function_ends_with_bounds(tmp_path: Path) -> None:
     guide_project(tmp_path)
-    said = typed_in(tmp_path, "run", "my.yaml", "--json")
+    ends_with_bounds(typed_in(tmp_path, "run", "my.yaml", "--json"))
+
+
+def ends_with_bounds(said: Said) -> None:
+    """Every output was right, overloaded trials included, and the search has a lower and an upper bound."""
     document = said.document
     trials = document["trials"]
     accounts = [trial["measured"]["account"] for trial in trials]

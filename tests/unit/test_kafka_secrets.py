@@ -99,6 +99,17 @@ def test_a_file_that_does_not_do_is_named_and_its_content_is_not(
     assert CANARY not in str(wrong.value)
 
 
+def test_paths_of_certificates_are_whole_because_children_have_other_working_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ca.pem").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for named in ("ca.pem", "./ca.pem", "~/ca.pem"):
+        held = resolve(options(authority=named), {"KAFKA_PASSWORD": CANARY}, nothing).client_settings()
+        assert held["ssl.ca.location"] == str(tmp_path / "ca.pem")
+
+
 def test_a_certificate_that_is_not_there_is_said_before_anything_is_tried() -> None:
     with pytest.raises(SecretError, match=r"transport\.cluster\.authority: there is no file /nowhere/ca\.pem"):
         resolve(options(authority="/nowhere/ca.pem"), {"KAFKA_PASSWORD": CANARY}, nothing)

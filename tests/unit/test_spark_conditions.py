@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from streamgauge.engines.base import Conditions, unsuited
+from streamgauge.engines.base import Conditions, jars_of, unsuited
+from streamgauge.engines.reference import reference
 from streamgauge.engines.spark import spark
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
-from streamgauge.model.transport import TransportChoice
+from streamgauge.model.transport import TransportChoice, TransportName
 
 KAFKA = TransportChoice("kafka")
 REAL_TIME: dict[str, Any] = {
@@ -27,6 +28,16 @@ def said(
 ) -> list[str]:
     chosen = SparkOptions(**options).model_dump()
     return [*unsuited(spark, chosen, Conditions(transport, workload, partitions))]
+
+
+def test_spark_needs_its_connector_on_kafka_unless_the_user_names_jars() -> None:
+    def needed(transport: TransportName, **settings: str) -> frozenset[str]:
+        return jars_of(spark, SparkOptions(settings=settings).model_dump(), transport)
+
+    assert needed("kafka") == {"spark-kafka"}
+    assert needed("kafka", **{"spark.jars": "/mine/connector.jar"}) == frozenset()
+    assert needed("queue") == frozenset()
+    assert jars_of(reference, {}, "kafka") == frozenset()
 
 
 def test_real_time_mode_is_taken_where_spark_can_do_it() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from streamgauge.cli.cluster import with_kafka
 from streamgauge.cli.options import RUNS, Json, Out
 from streamgauge.cli.talk import Talk
 from streamgauge.cli.trouble import Trouble
@@ -32,14 +33,26 @@ class Format(StrEnum):
     AVRO = "avro"
 
 
+Cores = Annotated[int, typer.Option("--cores", min=1, help="Cores of the system under test, as engine.cores.")]
+Over = Annotated[Transport, typer.Option("--transport", help="What is between generator and system under test.")]
+Records = Annotated[Format, typer.Option("--format", help="Of Kafka's records, as transport.format.")]
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="EXPERIMENT",
+        help="Measure over the Kafka cluster that this experiment names, with its transport options.",
+    ),
+]
+
+
 def command(
     *,
     out: Out = RUNS,
-    cores: Annotated[int, typer.Option("--cores", min=1, help="Cores of the system under test, as engine.cores.")] = 1,
-    transport: Annotated[
-        Transport, typer.Option("--transport", help="What is between generator and system under test.")
-    ] = Transport.QUEUE,
-    form: Annotated[Format, typer.Option("--format", help="Of Kafka's records, as transport.format.")] = Format.BINARY,
+    cores: Cores = 1,
+    transport: Over = Transport.QUEUE,
+    form: Records = Format.BINARY,
+    cluster: Cluster = None,
     json: Json = False,
 ) -> None:
     """Measure the driver itself: its ceilings, its schedule lag, and known capacities and delays."""
@@ -60,8 +73,8 @@ def command(
         placement = place({"cores": cores})
     except NotEnoughCores as error:
         raise Trouble(str(error).replace("engine.cores", "--cores")) from None
-    choice, cache = _transport(transport, form, talk)
-    root, limits = open_store(out).root, Limits(runtime=runtime_folder(), cache=cache)
+    choice = _of_experiment(cluster, form) if cluster is not None else _transport(transport, form)
+    root, limits = open_store(out).root, with_kafka(Limits(runtime=runtime_folder()), choice, talk.say)
     talk.say(f"Calibrating takes about {format_duration(ABOUT)}; keep this machine quiet meanwhile.")
     with (
         workspace(root, secrets.token_hex(3)) as folder,
@@ -75,19 +88,31 @@ def command(
     talk.end(document(code, calibration=asdict(found)), code)
 
 
-def _transport(transport: Transport, form: Format, talk: Talk) -> "tuple[TransportChoice, Path | None]":
-    """The transport with its options, and where the jars of its brokers are."""
+def _transport(transport: Transport, form: Format) -> "TransportChoice":
+    """The transport with its options; Kafka runs on local brokers."""
     from streamgauge.model.transport import TransportChoice
 
     if transport is not Transport.KAFKA:
         if form is not Format.BINARY:
             raise Trouble("--format is that of Kafka's records: it needs --transport kafka")
-        return TransportChoice(), None
-    from streamgauge.cli.kafka import ready_for_kafka
+        return TransportChoice()
     from streamgauge.transport.kafka.options import KafkaOptions
 
-    cache = ready_for_kafka(talk.say)
-    return TransportChoice("kafka", KafkaOptions(format=form.value).dumped()), cache
+    return TransportChoice("kafka", KafkaOptions(format=form.value).dumped())
+
+
+def _of_experiment(experiment: str, form: Format) -> "TransportChoice":
+    """The transport of an experiment on a cluster of the user's."""
+    from streamgauge.cli.load import load_experiment
+    from streamgauge.transport.kafka.options import kafka_options
+
+    choice = load_experiment(experiment, None).transport
+    options = kafka_options(choice)
+    if options is None or options.cluster is None:
+        raise Trouble(f"{experiment} names no Kafka cluster (transport.cluster). Use --transport instead of --cluster.")
+    if form is not Format.BINARY:
+        raise Trouble(f"--cluster takes the format from {experiment}. Set transport.format there, and omit --format.")
+    return choice
 
 
 def runtime_folder() -> Path | None:

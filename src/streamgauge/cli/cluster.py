@@ -1,8 +1,9 @@
 """The user's own Kafka cluster: its secrets are fetched here, from the environment or from files."""
 
 import os
+import secrets
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +13,12 @@ from pydantic import SecretStr
 from streamgauge.cli.trouble import Trouble
 
 if TYPE_CHECKING:
+    from streamgauge.model.experiment import EngineChoice
     from streamgauge.model.transport import TransportChoice
     from streamgauge.run.clock import Limits
     from streamgauge.transport.kafka.cluster import Cluster
-    from streamgauge.transport.kafka.options import ClusterOptions
+    from streamgauge.transport.kafka.jars import Wanted
+    from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
 
 _LONGEST = 1 << 16
 """Bytes of a file that holds a secret, and nothing else."""
@@ -25,9 +28,14 @@ _taken: dict[str, SecretStr] = {}
 """Secrets that stood in the environment. They are taken out of it, so that no process of ours inherits them."""
 
 
-def with_kafka(limits: "Limits", choice: "TransportChoice", say: Callable[[str], object]) -> "Limits":
-    """What a run on Kafka needs beside its limits: the user's cluster, or the jars of brokers of ours."""
-    from streamgauge.cli.kafka import client_or_trouble, ready_for_kafka
+def with_kafka(
+    limits: "Limits", choice: "TransportChoice", say: Callable[[str], object], engines: "Sequence[EngineChoice]" = ()
+) -> "Limits":
+    """The limits with what a run on Kafka needs: the user's cluster, or the jars of local brokers.
+
+    The connectors of the engines are needed on both.
+    """
+    from streamgauge.cli.kafka import client_or_trouble, ready_for_kafka, with_connectors
     from streamgauge.transport.kafka.options import kafka_options
 
     options = kafka_options(choice)
@@ -37,25 +45,36 @@ def with_kafka(limits: "Limits", choice: "TransportChoice", say: Callable[[str],
         return replace(limits, cache=ready_for_kafka(say))
     client_or_trouble()
     cluster = open_cluster(options.cluster)
-    _is_there(cluster, options.replication)
-    return replace(limits, cluster=cluster)
+    _is_usable(cluster, options)
+    return replace(limits, cluster=cluster, cache=with_connectors(_connectors(engines), say))
 
 
-def _is_there(cluster: "Cluster", replication: int) -> None:
-    """Trouble where nobody answers, or there are too few brokers: before a minute is spent."""
+def _connectors(choices: "Sequence[EngineChoice]") -> "set[Wanted]":
+    """The sets of jars that these engines need to read from Kafka."""
+    from streamgauge.engines.base import jars_of
+    from streamgauge.engines.registry import engines
+
+    known = engines()
+    return {name for c in choices if c.name in known for name in jars_of(known[c.name], c.options, "kafka")}
+
+
+def _is_usable(cluster: "Cluster", options: "KafkaOptions") -> None:
+    """Trouble if the cluster does not answer, has too few brokers, or forbids what a trial does."""
     from streamgauge.run.brokers import until
+    from streamgauge.run.try_cluster import try_cluster
     from streamgauge.transport.kafka.administer import Administration
     from streamgauge.transport.kafka.protocol import KafkaFailure
 
     try:
-        brokers = Administration(cluster, until).brokers(_PATIENCE)
+        found = len(Administration(cluster, until).brokers(_PATIENCE))
+        if found < options.replication:
+            raise Trouble(
+                f"The cluster at {cluster.bootstrap} has {found} broker{'' if found == 1 else 's'}, but "
+                f"transport.replication is {options.replication}. Set it to {found} or less."
+            )
+        try_cluster(cluster, options, secrets.token_hex(3))
     except KafkaFailure as error:
         raise Trouble(f"{error}.") from None
-    if len(brokers) < replication:
-        raise Trouble(
-            f"the cluster at {cluster.bootstrap} has {len(brokers)} broker{'' if len(brokers) == 1 else 's'}, and "
-            f"transport.replication: {replication} wants a copy of every partition on as many; lower it."
-        )
 
 
 def open_cluster(options: "ClusterOptions") -> "Cluster":

@@ -1,7 +1,7 @@
 """Whether Kafka can be started here; what it needs is fetched, or a sentence says what is missing."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamgauge.cli.trouble import Trouble
 
 if TYPE_CHECKING:
-    from streamgauge.transport.kafka.jars import Jars
+    from streamgauge.transport.kafka.jars import Jars, Wanted
 
 INSTALL = "pip install 'streamgauge[kafka]'"
 _STEPS = 4
@@ -32,9 +32,9 @@ def client_or_trouble() -> str:
 
 
 def ready_for_kafka(say: Callable[[str], object]) -> Path:
-    """Make sure that brokers of ours can be started from this process, or say what is missing. The cache of their jars.
+    """Make sure that this process can start local brokers, and return the folder with their jars.
 
-    What can be had without asking anybody is fetched now, with progress.
+    Missing jars are fetched now, with progress. Raises a sentence on what else is missing.
     """
     from streamgauge.cli.cache import cache_folder
     from streamgauge.cli.java import settle_java
@@ -61,23 +61,33 @@ def settle_maven(say: Callable[[str], object]) -> Path:
     return maven
 
 
-def missing_jars() -> "list[Jars]":
-    """The sets of jars that are not in the cache as they were pinned."""
+def with_connectors(names: "Collection[Wanted]", say: Callable[[str], object]) -> Path | None:
+    """The folder with these sets of jars, fetched if they are missing; None if no engine needs any."""
+    from streamgauge.cli.cache import cache_folder
+
+    if not names:
+        return None
+    fetch_missing(say, names)
+    return cache_folder()
+
+
+def missing_jars(names: "Collection[Wanted]" = ()) -> "list[Jars]":
+    """The sets of jars that are not in the cache as they were pinned: of these names, or of all."""
     from streamgauge.cli.cache import cache_folder
     from streamgauge.store.cache import faults
     from streamgauge.transport.kafka.jars import NAMES, pinned
 
-    sets = [pinned(name) for name in NAMES]
+    sets = [pinned(name) for name in NAMES if name in names or not names]
     return [jars for jars in sets if faults(jars.folder(cache_folder()), jars.checksums)]
 
 
-def fetch_missing(say: Callable[[str], object]) -> bool:
-    """Fetch the jars that are missing, with Maven. Whether any were."""
+def fetch_missing(say: Callable[[str], object], names: "Collection[Wanted]" = ()) -> bool:
+    """Fetch the jars of these names, or all, that are missing, with Maven. Returns whether any were missing."""
     from streamgauge.cli.cache import cache_folder
     from streamgauge.run.fetch_jars import FetchError, fetch_jars
     from streamgauge.run.launch import Launcher
 
-    wanted = missing_jars()
+    wanted = missing_jars(names)
     if not wanted:
         return False
     settle_maven(say)

@@ -30,5 +30,5 @@ def command(
     kept = found.trial_count()
     talk.say(f"run {found.id}: going on after {kept} finished trial{'' if kept == 1 else 's'}")
     limits = replace(load_limits(budget or budget_of(found), pace), runtime=runtime_folder())
-    limits = with_kafka(limits, found.experiment.transport, talk.say)
+    limits = with_kafka(limits, found.experiment.transport, talk.say, found.experiment.engines)
     go(found.experiment, found, limits, talk)

@@ -35,7 +35,8 @@ def command(
 
     check_engines(question)
     store = open_store(out)
-    limits = with_kafka(replace(limits, runtime=runtime_folder()), question.transport, talk.say)
+    limits = replace(limits, runtime=runtime_folder())
+    limits = with_kafka(limits, question.transport, talk.say, question.engines)
     question = with_ceiling(question, store.root, secrets.token_hex(3), talk.say, limits)
     run = store.create(question, text, capture(Path.cwd()), now(), secrets.token_hex(2), sys.argv)
     talk.keep(f"The results are in {run.path}.")

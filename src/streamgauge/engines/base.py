@@ -15,6 +15,7 @@ from streamgauge.model.transport import TransportChoice, TransportName
 from streamgauge.model.trial import Outcome, Trial
 from streamgauge.transport.child import Running, Starts
 from streamgauge.transport.kafka.ends import KafkaEnds
+from streamgauge.transport.kafka.jars import Wanted
 
 
 class Options(BaseModel):
@@ -56,6 +57,12 @@ def transports(engine: Engine) -> frozenset[TransportName]:
 def scales(engine: Engine) -> bool:
     """Whether an engine can be deployed on several instances: what it declares as ``scales``, else it cannot."""
     return bool(getattr(engine, "scales", False))
+
+
+def jars_of(engine: Engine, options: dict[str, Any], transport: TransportName) -> frozenset[Wanted]:
+    """The sets of jars that an engine needs to read from a transport: what it returns as ``jars``, else none."""
+    jars: Callable[[dict[str, Any], TransportName], frozenset[Wanted]] | None = getattr(engine, "jars", None)
+    return jars(options, transport) if jars else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,9 @@ def _unproven(
     """What is believed after a short check."""
     from streamgauge.run.calibrate import quick_ceiling, site  # noqa: PLC0415 (Arrow Flight only where it is needed)
 
-    over, hint = (" over Kafka", " --transport kafka") if transport.name == "kafka" else ("", "")
+    options = kafka_options(transport)
+    hint = "" if options is None else " --cluster EXPERIMENT" if options.cluster else " --transport kafka"
+    over = " over Kafka" if options else ""
     say(
         f"no calibration of this machine{over}: a short check of the driver's ceiling "
         f"(streamgauge calibrate{hint} does it well)"

@@ -24,12 +24,13 @@ from streamgauge.engines.spark import own, suits
 from streamgauge.engines.spark.blame import out_of_memory
 from streamgauge.engines.spark.explain import BATCH_LOG, explain, watermark
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
-from streamgauge.engines.spark.orders import connector, query_order, session_child
+from streamgauge.engines.spark.orders import CONNECTOR, connector, query_order, session_child
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
 from streamgauge.model.transport import TransportName
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transport.child import LaunchError, Running, Starts
+from streamgauge.transport.kafka.jars import Wanted
 from streamgauge.transport.line import Line, LineError
 
 _RUN, _END = 180.0, 60.0
@@ -70,6 +71,11 @@ class SparkEngine:
     def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
         """What it cannot do over this transport, with so many partitions."""
         return [*suits.problems(SparkOptions.model_construct(**options), conditions)]
+
+    def jars(self, options: dict[str, Any], transport: TransportName) -> frozenset[Wanted]:
+        """Spark's connector to Kafka, unless the user names other jars."""
+        named = "spark.jars" in SparkOptions.model_construct(**options).settings
+        return frozenset({CONNECTOR}) if transport == "kafka" and not named else frozenset()
 
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
         """Version and settings, for the manifest."""

@@ -9,10 +9,12 @@ from streamgauge.engines.spark.settings import TUNED_KAFKA, query_settings, temp
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.transport.child import Child, LineReady
-from streamgauge.transport.kafka.jars import pinned
+from streamgauge.transport.kafka.jars import Wanted, pinned
 from streamgauge.workloads.registry import workloads
 
 _START = 120 * SECOND
+CONNECTOR: Wanted = "spark-kafka"
+"""The set of jars with which Spark reads from Kafka and writes to it."""
 
 
 def session_child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
@@ -37,10 +39,10 @@ def session_child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
 
 
 def connector(cache: Path | None) -> tuple[Path, ...]:
-    """The jars of Spark's connector to Kafka; none where there is no Kafka."""
+    """The jars of Spark's connector to Kafka; none if the run has no Kafka or the user names other jars."""
     if cache is None:
         return ()
-    jars = pinned("spark-kafka")
+    jars = pinned(CONNECTOR)
     return tuple(jars.folder(cache) / jar.name for jar in jars.jars)
 
 

@@ -22,7 +22,7 @@ from streamgauge.model.transport import TransportChoice
 from streamgauge.model.types import Count, Duration, Size
 from streamgauge.model.units import SECOND
 from streamgauge.transport.kafka.cluster import Cluster, Mechanism, Security
-from streamgauge.transport.kafka.formats import FormatName
+from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.producer import Acks, Compression, Kind, Sending
 
 MOST_BROKERS = 5
@@ -126,7 +126,8 @@ class ClusterOptions(_Strict):
 
 
 def _path(text: str | None) -> Path | None:
-    return Path(text) if text else None
+    """The whole path of a file: processes that are started have other working folders."""
+    return Path(text).expanduser().absolute() if text else None
 
 
 def _combination(key: str, sentence: str) -> PydanticCustomError:

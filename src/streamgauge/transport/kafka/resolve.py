@@ -23,7 +23,7 @@ class SecretError(KafkaFailure):
 def resolve(options: ClusterOptions, environment: Mapping[str, str], read: Read) -> Cluster:
     """The user's cluster, with the secrets and files that it needs, or what is missing."""
     for name in ("authority", "certificate", "key"):
-        if (path := getattr(options, name)) and not Path(path).is_file():
+        if (path := getattr(options, name)) and not Path(path).expanduser().is_file():
             raise SecretError(f"transport.cluster.{name}: there is no file {path}")
 
     def reveal(place: SecretFrom) -> SecretStr:

@@ -1,0 +1,100 @@
+"""Clusters of users have settings of their own: a run adapts to them, or says what to change before the first trial."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_session import streamgauge, write
+from kafka_broker import administration, launched, needs_kafka, shared
+from kafka_events import KINDS
+from test_kafka_cli import on_cluster
+
+from streamgauge.run.brokers import start_brokers, until
+from streamgauge.run.try_cluster import try_cluster
+from streamgauge.transport.kafka.administer import Administration
+from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.options import KafkaOptions
+from streamgauge.transport.kafka.producer import Kind, Part, Sending, open_producer
+from streamgauge.transport.kafka.protocol import KafkaFailure, Refused
+from streamgauge.transport.kafka.topics import Topic, topic_name
+
+pytestmark = needs_kafka
+SMALL = 200_000
+"""Bytes of the largest batch that the cluster of these tests accepts; Kafka's own default is 1048588."""
+
+
+@contextmanager
+def cluster_with(**settings: str) -> Iterator[Cluster]:
+    """A cluster of one broker with these settings, whose names have dots in place of underscores."""
+    more = {name.replace("_", "."): value for name, value in settings.items()}
+    with (
+        tempfile.TemporaryDirectory(prefix="sgk") as folder,
+        launched() as (launcher, runtime),
+        start_brokers(runtime, Path(folder), launcher, more=more) as brokers,
+    ):
+        yield brokers.cluster
+
+
+def topic(largest: int) -> str:
+    name = topic_name(f"test-{time.monotonic_ns()}", 1, "limits")
+    administration().create([Topic(name, 1, settings={"max.message.bytes": str(largest)})])
+    return name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_are_no_larger_than_the_topic_accepts(kind: Kind) -> None:
+    name, part = topic(SMALL), Part(None, np.zeros((30_000, 100), np.uint8), np.zeros(30_000, np.int64))
+    largest = administration().largest_batch([name])
+    assert largest == SMALL
+    with pytest.raises(Refused, match=r"error 10, the batch is larger than the topic allows"):
+        send(name, kind, Sending(), part)
+    assert send(name, kind, Sending().within(largest), part) == {0: len(part.values)}
+
+
+def send(name: str, kind: Kind, sending: Sending, part: Part) -> dict[int, int]:
+    """Send records; how many of each partition were acknowledged."""
+    producer = open_producer(shared().cluster, name, time.monotonic_ns, sending, kind)
+    try:
+        producer.publish({0: part})
+        producer.flush(20)
+        return producer.acknowledged()
+    finally:
+        producer.close()
+
+
+def test_a_run_works_on_a_cluster_that_accepts_small_batches_only(tmp_path: Path) -> None:
+    with cluster_with(message_max_bytes=str(SMALL)) as cluster:
+        experiment = write(tmp_path, on_cluster(cluster.bootstrap))
+        said = streamgauge("run", experiment, "--out", tmp_path / "runs", "--json")
+    assert said.code in (0, 3), said.err  # 3: the host disturbed every trial
+    for trial in said.document["trials"]:
+        assert "error 10" not in " ".join(trial["reasons"]), trial
+        account = trial["measured"]["account"]
+        assert (account["lost"], account["duplicate"], account["wrong"]) == (0, 0, 0), account
+
+
+def test_a_cluster_that_wants_more_copies_than_topics_have_is_told_before_the_first_trial(tmp_path: Path) -> None:
+    with cluster_with(min_insync_replicas="2") as cluster:
+        experiment = write(tmp_path, on_cluster(cluster.bootstrap))
+        said = streamgauge("run", experiment, "--out", tmp_path / "runs")
+        assert Administration(cluster, until).runs() == {}, "the topic of the check is deleted"
+    assert said.code == 2, said.err
+    assert "error 19, too few copies of the partition are in step (min.insync.replicas)" in said.err
+    assert "Set transport.replication to min.insync.replicas of the cluster or more." in said.err
+    assert not any((tmp_path / "runs").glob("*over-kafka*")), "nothing was begun"
+
+
+def test_a_cluster_that_works_is_left_as_it_was() -> None:
+    before = administration().runs()
+    for kind in ("vectorised", "confluent"):
+        try_cluster(shared().cluster, KafkaOptions(producer=kind), f"{time.monotonic_ns()}")
+    assert administration().runs() == before
+
+
+def test_a_topic_that_the_cluster_refuses_is_told_with_what_to_do() -> None:
+    with pytest.raises(KafkaFailure, match=r"cannot hold these topics: 3 copies of a partition need as many brokers"):
+        try_cluster(shared().cluster, KafkaOptions(brokers=3, replication=3), "x")
