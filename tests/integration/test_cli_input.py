@@ -232,3 +232,9 @@ def test_what_an_engine_cannot_compute_is_refused_when_the_file_is_read(
 def test_what_these_engines_can_compute_is_not_refused(tmp_path: Path) -> None:
     assert streamgauge("plan", write(tmp_path, SPARK_PANES), "--set", "workload.slide=2s").code == 0
     assert streamgauge("plan", write(tmp_path, REFERENCE_KEYS), "--set", "workload.distribution=single").code == 0
+
+
+@pytest.mark.parametrize("path", ["\0", "a\0b"])
+def test_a_path_that_no_file_can_have_is_refused(tmp_path: Path, path: str) -> None:
+    for words in (["list", "--out"], ["run", str(write(tmp_path)), "--out"], ["report", "--html"], ["init"]):
+        assert "NUL" in refused(*words, path)

@@ -116,3 +116,19 @@ def test_stdout_is_complete_if_stderr_cannot_be_written(tmp_path: Path, redirect
     assert json.loads(said.out)["trials"][0]["verdict"] == "SUSTAINED"
     (trial,) = (tmp_path / "runs").glob("*/trials/001")
     assert all(b"run 2" not in path.read_bytes() for path in trial.iterdir()), "a file got what was for stderr"
+
+
+@pytest.mark.parametrize(
+    ("variables", "code"),
+    [
+        ({"COLUMNS": "0", "TERM": "dumb", "HOME": "", "LC_ALL": "C", "TMPDIR": "/nonexistent"}, 0),
+        ({"_STREAMGAUGE_COMPLETE": "complete_bash"}, 2),
+        ({"_STREAMGAUGE_COMPLETE": "complete_bash", "COMP_WORDS": "streamgauge", "COMP_CWORD": "x"}, 2),
+        ({"_STREAMGAUGE_COMPLETE": "nonsense"}, 2),
+    ],
+)
+def test_an_odd_environment_is_no_bug(folder: Path, variables: dict[str, str], code: int) -> None:
+    said = in_shell("", "list", "--out", folder / "runs", **variables)
+    assert said.code == code, said.err
+    assert "bug" not in said.err.lower()
+    assert ("small" in said.out) is (code == 0), "a terminal without a width still gets the list"

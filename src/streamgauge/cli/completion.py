@@ -8,6 +8,7 @@ import typer
 
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk, write_bytes
+from streamgauge.cli.trouble import Trouble
 
 _VARIABLE = "_STREAMGAUGE_COMPLETE"
 """The shell's script sets it, and asks with it for the words that may follow."""
@@ -62,8 +63,15 @@ def command(
 
 def prepare_completion() -> bool:
     """Whether a shell asks for words that may follow, and if so, load what answers it."""
-    if not os.environ.get(_VARIABLE):
+    asked = os.environ.get(_VARIABLE)
+    if not asked:
         return False
+    words = "COMP_WORDS" in os.environ and os.environ.get("COMP_CWORD", "").isdigit()
+    if asked not in {f"complete_{shell}" for shell in Shell} or (asked == "complete_bash" and not words):
+        raise Trouble(
+            f"The variable {_VARIABLE} is only for the script of `streamgauge completion`. "
+            "Remove it from the environment."
+        )
     from typer._completion_classes import completion_init
 
     completion_init()

@@ -188,7 +188,7 @@ def _bug(error: BaseException, arguments: Sequence[str]) -> str:
     for folder in (_out_of(arguments), Path(tempfile.gettempdir())):
         try:
             (folder / name).write_text("\n".join(lines), encoding="utf-8")
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a name that no file can have
             continue
         return f"This is a bug of streamgauge, not yours: {error!r:.200}. Please send us {folder / name}"
     return "\n".join(["This is a bug of streamgauge, not yours. Please send us this:", *lines])

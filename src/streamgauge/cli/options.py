@@ -12,6 +12,8 @@ def path_from(text: str | Path) -> Path:
     """A path from the command line, or its default. An empty one would silently be the current folder."""
     if isinstance(text, str) and not text.strip():
         raise typer.BadParameter("the name is empty. Name a file or folder, or write . for the current folder.")
+    if "\0" in str(text):
+        raise typer.BadParameter("the name has a NUL byte, which no file can have. Choose another name.")
     return Path(text)
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
+_WIDTH = 80
 results_kept = ""
 """A sentence that says where the results of this command are, apart from stdout; empty if they are nowhere else."""
 
@@ -70,6 +71,8 @@ def open_console(stderr: bool) -> "Console":
             return [Escaped(renderable) for renderable in renderables]
 
     console = Console(stderr=stderr, highlight=False, soft_wrap=False)
+    if console.width < 1:  # COLUMNS=0, or a terminal that does not know its size: nothing at all would be printed
+        console.width = _WIDTH
     console.push_render_hook(Escaping())
     return console
 
