@@ -74,8 +74,11 @@ def test_random_pairs_are_judged_as_they_are(ask: Ask, tmp_path: Path) -> None:
         for number in range(FIRST, FIRST + PAIRS):
             found = judged(pair(number), ask, tmp_path, Path(short))
             counted[found.label] += 1
-            mistakes += [found.sentence] if found.sentence else []
-    print(dict(counted))
+            if found.sentence:
+                mistakes.append(found.sentence)
+                print(found.sentence, flush=True)  # a suite of many minutes tells of a mistake when it is found
+            if number % 10 == 0:
+                print(number, dict(counted), flush=True)
     assert not mistakes, "\n".join(mistakes)
     if PAIRS >= 100:
         assert min(counted[label] for label in ("right", "wrong", "users-fault")) >= PAIRS // 40, counted
