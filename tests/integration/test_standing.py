@@ -61,8 +61,8 @@ def test_a_spark_that_does_not_start_is_a_failed_trial_with_what_java_said(tmp_p
     trial = the_only_trial(said)
     assert trial["verdict"] == "FAILED"
     assert "the system under test failed before the load began: it did not start: spark (process" in trial["reasons"][0]
-    assert "not allowed to specify max heap" in trial["reasons"][0]
-    assert trial["reasons"][0].endswith("; correct engine.settings: spark.driver.extraJavaOptions")
+    assert "Error: Not allowed to specify max heap(Xmx)" in trial["reasons"][0]
+    assert "its log: pyspark.errors.exceptions.base.PySparkRuntimeError: [JAVA_GATEWAY_EXITED]" in trial["reasons"][-1]
 
 
 def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -> None:

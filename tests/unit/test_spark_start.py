@@ -14,8 +14,16 @@ def explained(*log: str, settings: dict[str, str] | None = None) -> LaunchError:
 
 def test_what_java_said_before_the_trace_is_part_of_the_sentence() -> None:
     error = explained("WARNING: Using incubator modules", "Unrecognized VM option 'No'", "Could not create it.", *TRACE)
-    assert error.sentence == f"{ENDED}: Unrecognized VM option 'No' / Could not create it."
+    assert error.sentence == f"{ENDED}: Unrecognized VM option 'No'"
     assert error.log[-1] == TRACE[-1]
+    other = explained("one", "The cluster does not answer.", "", "Giving up.", *TRACE)
+    assert other.sentence == f"{ENDED}: one / The cluster does not answer. / Giving up."
+
+
+def test_an_error_is_found_above_the_usage_that_follows_it() -> None:
+    usage = ("Usage: spark-submit [options]", *[f"  --option-{n} NAME" for n in range(90)])
+    error = explained("Error: Not allowed to specify max heap(Xmx) memory settings", "", *usage, *TRACE)
+    assert error.sentence == f"{ENDED}: Error: Not allowed to specify max heap(Xmx) memory settings"
 
 
 def test_a_setting_that_the_log_names_is_named() -> None:

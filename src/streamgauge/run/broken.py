@@ -15,6 +15,8 @@ from streamgauge.transport.kafka.protocol import KafkaFailure
 from streamgauge.transport.line import LineError
 
 _GLANCE = 0.1
+_LOG = 40
+"""Lines of the log that are kept of a system that did not start."""
 
 
 @dataclass(slots=True)
@@ -98,7 +100,7 @@ def why_unready(stage: Stage, error: LaunchError | LineError | flight.FlightErro
 def unstarted(error: LaunchError | LineError) -> Outcome:
     """The outcome of a trial whose system did not start, with the end of its log."""
     if isinstance(error, LaunchError):
-        return Outcome("crashed", f"it did not start: {error.sentence}", error.log, unready=True)
+        return Outcome("crashed", f"it did not start: {error.sentence}", error.log[-_LOG:], unready=True)
     return Outcome("crashed", f"it did not start: {error}", unready=True)
 
 

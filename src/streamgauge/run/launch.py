@@ -27,8 +27,8 @@ _GUARD = Path(__file__).with_name("guard.py")
 _LOOK_EVERY = 0.01
 _KILL_ALLOWANCE = 10.0
 _TAIL_BYTES = 1 << 16
-_LAST = 40
-"""Lines that are kept of the log of a child that did not become ready: a trace, and what was said before it."""
+_LAST = 200
+"""Lines of the log of a child that did not become ready: a trace, and what was said before it."""
 
 
 class Process:

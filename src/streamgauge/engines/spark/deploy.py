@@ -1,5 +1,6 @@
 """Spark as the rest sees it: it describes itself and its process. Imports nothing of pyspark."""
 
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -36,6 +37,8 @@ from streamgauge.transport.line import Line, LineError
 _RUN, _END = 180.0, 60.0
 _LOG, _SAID, _TRACE = 40, 3, "Traceback (most recent call last)"
 """Lines of the log that are kept of a session which is lost, and those before a trace that are part of the reason."""
+_ERROR = re.compile(r"(Error|Exception|Caused by|Unrecognized|Invalid|java\.\S+(Error|Exception))\b", re.IGNORECASE)
+"""How a line begins with which Java or spark-submit says why it ends; hundreds of lines on its usage may follow."""
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
 _LEAST_WARM = 45 * SECOND
@@ -277,8 +280,8 @@ def _explained(error: LaunchError, options: SparkOptions) -> LaunchError:
     """The same error with what Java said before the trace, and with the settings that the log names."""
     trace = next((n for n, line in enumerate(error.log) if line.startswith(_TRACE)), 0)
     said = [line.strip() for line in error.log[:trace] if line.strip() and not line.startswith("WARNING: ")]
-    starved = out_of_memory(error.log)
-    why = starved or " / ".join(said[-_SAID:])
+    errors = [line for line in said if _ERROR.match(line)]
+    why = out_of_memory(error.log) or (errors[0] if errors else " / ".join(said[-_SAID:]))
     sentence = f"{error.sentence}: {why}" if why else error.sentence
     return LaunchError(_naming(sentence, options.settings, "\n".join(error.log)), error.log)
 
