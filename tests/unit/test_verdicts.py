@@ -220,6 +220,19 @@ def test_a_lag_trend_is_allowed_as_a_share_of_the_load_or_in_events_per_second(r
     assert estimate.boundary == pytest.approx(95_000 / 0.97 if relative else 98_000, rel=0.005)
 
 
+@pytest.mark.parametrize(("allowed", "kind"), [(0.3, VerdictKind.SUSTAINED), (0.26, VerdictKind.OVERLOADED)])
+def test_an_objective_that_allows_much_growth_is_not_overruled_by_growth_that_it_allows(
+    allowed: float, kind: VerdictKind
+) -> None:
+    """A queue that grows by a quarter of the load or more runs away, unless the objective allows as much."""
+    happened = recording(walk(0.28, noise=0.0))
+    assert measure(happened).runaway
+    verdict = judge(happened, objective("lag-trend", "<=", allowed, relative=True))
+    assert verdict.kind is kind
+    assert verdict.reasons[0].endswith("within the objective") == (kind is VerdictKind.SUSTAINED)
+    assert judge(happened, objective("queue", "<=", 100, relative=True)).kind is VerdictKind.OVERLOADED
+
+
 def test_a_latency_trend_is_seconds_gained_per_second() -> None:
     grows = latencies([(s, 10**9 + s * 20_000_000 + (s % 3) * 1_000_000, 10) for s in range(60)])
     happened = recording(kinds={"event-time": grows}, firings=1)

@@ -1,6 +1,7 @@
 """One objective against one measurement: holds, broken or unclear, and the sentence that says it."""
 
 import math
+from collections.abc import Sequence
 
 from streamgauge.judge import rule
 from streamgauge.judge.measure import Trends
@@ -53,15 +54,27 @@ def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evide
     """The trend that this objective is about, with its threshold in the trend's own unit."""
     lag = objective.metric == "lag-trend"
     trend = measured.lag_trend if lag else measured.latency_trend
-    runaway = lag and measured.runaway
+    runaway = lag and runs_away([objective], measured)
     if trend is None and not runaway:
         return None
     scale = measured.load if lag else 1.0
-    limit = objective.threshold * scale if objective.relative else objective.threshold
+    limit = _limit(objective, scale)
     corridor = measured.lag_corridor if lag else measured.latency_corridor
     steady = rule.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
     returns = measured.lag_reversion if lag else 0.0
     return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, steady, returns, runaway)
+
+
+def runs_away(objectives: Sequence[Objective], measured: Measurement | Trends) -> bool:
+    """Whether the lag runs away, and no objective on its trend allows so much growth."""
+    if not measured.runaway:
+        return False
+    grown = (measured.lag_end - measured.lag_start) / measured.lag_seconds
+    return all(grown > _limit(o, measured.load) for o in objectives if o.metric == "lag-trend")
+
+
+def _limit(objective: Objective, scale: float) -> float:
+    return objective.threshold * scale if objective.relative else objective.threshold
 
 
 def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Check:

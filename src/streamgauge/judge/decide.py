@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamgauge.judge.checks import COUNTED, check, evidence
+from streamgauge.judge.checks import COUNTED, check, evidence, runs_away
 from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
 from streamgauge.model.measurement import Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
@@ -43,7 +43,7 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if stop is not None:
         return stop
     estimate = boundary(objectives, measured)
-    broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(measured)
+    broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(objectives, measured)
     if recording.outcome.ending == "queue-full":
         bound = recording.outcome.detail
         why = f"the queue reached its bound ({bound}) at {format_rate(measured.load)}; lower the load"
@@ -56,9 +56,9 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
 
 
-def _ran_away(measured: Measurement) -> tuple[str, ...]:
-    """Lag that runs away is an overload, whichever objective is asked for."""
-    if not measured.runaway:
+def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[str, ...]:
+    """Lag that runs away is an overload, whichever objective is asked for, unless one allows so much growth."""
+    if not runs_away(objectives, measured):
         return ()
     grown = format_count(measured.lag_end - measured.lag_start)
     return (f"the queue ran away: {grown} more events waited after {format_duration(measured.lag_seconds * SECOND)}",)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamgauge.judge import rule
-from streamgauge.judge.checks import TRENDS, check, evidence
+from streamgauge.judge.checks import TRENDS, check, evidence, runs_away
 from streamgauge.judge.measure import Trends, measure, trends
 from streamgauge.model.measurement import Holding
 from streamgauge.model.objective import Objective
@@ -79,7 +79,7 @@ class Watch:
 
     def _ends_early(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
         length = moves.judged_seconds
-        ran_away = moves.runaway and seconds.stop >= self._trial.warmup_limit / SECOND / 2
+        ran_away = runs_away(self._trends, moves) and seconds.stop >= self._trial.warmup_limit / SECOND / 2
         if not settled or ran_away or length >= LONGEST_PROBE * self._full:
             return ran_away or length >= LONGEST_PROBE * self._full
         states = self._leans(moves)
