@@ -25,7 +25,7 @@ def finding(status: Status, fails: End | None = None, engine: str = "a", holds: 
         (["none-holds"], 1),
         (["none-holds", "bracketed"], 0),
         (["none-holds", "none-holds"], 1),
-        (["invalid", "none-holds"], 3),
+        (["invalid", "none-holds"], 6),
         (["failed", "invalid"], 4),
     ],
 )
@@ -52,6 +52,12 @@ def test_an_engine_that_missed_its_objective_is_red_even_if_another_gave_no_answ
 
 def test_one_engine_that_holds_nowhere_is_enough_for_a_missed_objective() -> None:
     assert exit_code_of([finding("bracketed"), finding("none-holds", engine="b")], GOOD) == 1
+
+
+def test_an_invalid_measurement_ends_with_3_only_if_no_trial_was_decided() -> None:
+    invalid = Verdict(VerdictKind.INVALID, ())
+    assert exit_code_of([finding("invalid")], {1: invalid}) == 3
+    assert exit_code_of([finding("invalid")], {1: invalid, **{2: GOOD[1]}}) == 6
 
 
 def test_without_anything_published_nothing_was_measured() -> None:

@@ -1,6 +1,7 @@
 """What the search does when trials are invalid or undecided, or contradict each other."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -24,6 +25,7 @@ from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Verdict
 from streamgauge.model.trial import Ask
+from streamgauge.run.answer import exit_code_of
 from streamgauge.search import build
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
@@ -58,7 +60,7 @@ def test_invalid_trials_are_repeated_and_never_steer(strategy: Strategy, span: S
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_a_third_invalid_trial_in_a_row_ends_the_search_and_keeps_what_is_known(strategy: Strategy) -> None:
+def test_two_values_in_a_row_that_stay_invalid_end_the_search_and_keep_what_is_known(strategy: Strategy) -> None:
     question = experiment(strategy=strategy)
     asked: list[Ask] = []
 
@@ -67,12 +69,64 @@ def test_a_third_invalid_trial_in_a_row_ends_the_search_and_keeps_what_is_known(
         return INVALID if len(asked) > 2 else verdict(ask.value <= 3)
 
     finding = only(question, failing_driver)
-    assert len(asked) == 2 + 3
-    assert len(set(asked[2:])) == 1
-    assert finding.status == "invalid"
-    assert "INVALID 3 times in a row" in finding.sentence
+    assert len(asked) == 2 + 2 * 3
+    assert len(set(asked[2:5])) == len(set(asked[5:])) == 1
+    assert finding.status == "unfinished"
+    assert "INVALID 3 times in a row" in finding.sentence or "could not be measured because" in finding.sentence
     assert "40 ms late" in finding.sentence
     assert finding.holds or finding.fails
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("unmeasured", [1, 2, 3, 4, 5])
+def test_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
+    """Loads up to 3 hold; one load could not be measured, in three trials."""
+    finding = only(
+        experiment(strategy=strategy), lambda ask: INVALID if ask.value == unmeasured else verdict(ask.value <= 3)
+    )
+    others = [v for v in range(1, 6) if v != unmeasured]
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert finding.holds.value == max(v for v in others if v <= 3)
+    assert finding.fails.value == min(v for v in others if v > 3)
+    if unmeasured in (3, 4):
+        assert finding.status == "wide"
+        assert any("could not be measured: INVALID 3 times" in note for note in finding.notes)
+
+
+def test_what_was_proven_below_a_load_that_stays_invalid_is_the_answer() -> None:
+    """Near 430k/s everything holds, and from 450k/s on the generator falls behind."""
+    question = replace(experiment(span=RANGE, strategy="adaptive"), ceiling=None)
+    search, past = build(question, "simulated", hint=430_000.0), list[Told]()
+    while (ask := search.next(past)) is not None:
+        past.append(Told(ask, INVALID if ask.value >= 450_000 else HOLDS, len(past) + 1))
+    (finding,) = search.findings(past)
+    assert finding.holds is not None
+    assert 430_000 <= finding.holds.value < 450_000
+    assert finding.fails is None
+    assert (
+        finding.sentence == "holds at least 430k/s; 451.3k/s could not be measured because the generator was 40 ms late"
+    )
+    assert exit_code_of([finding], {t.trial: t.verdict for t in past}) == 6
+
+
+def test_a_range_in_which_every_trial_stays_invalid_could_not_be_measured() -> None:
+    for strategy in STRATEGIES:
+        finding = only(experiment(strategy=strategy), lambda _: INVALID)
+        assert finding.status == "invalid"
+        assert "could not be measured: INVALID 3 times in a row" in finding.sentence
+        assert exit_code_of([finding], {1: INVALID}) == 3
+
+
+@pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "full"])
+def test_a_load_whose_confirmation_stays_invalid_is_no_bound(strategy: Strategy) -> None:
+    def driver(ask: Ask) -> Verdict:
+        return INVALID if ask.value == 3 and ask.purpose == "confirm" else verdict(ask.value <= 3)
+
+    finding = only(experiment(strategy=strategy), driver)
+    assert finding.holds is not None
+    assert finding.holds.value == 2
+    assert any(note.startswith("3/s could not be measured") for note in finding.notes)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -66,6 +66,8 @@ def exit_code_of(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -
     codes = set() if verdicts else {ExitCode.NOTHING_MEASURED}
     for engine in {finding.engine for finding in findings}:
         codes |= _of_engine([f for f in findings if f.engine == engine], verdicts)
+    if ExitCode.INVALID in codes and any(verdict.holds is not None for verdict in verdicts.values()):
+        codes = (codes - {ExitCode.INVALID}) | {ExitCode.NO_ANSWER}  # some trials were decided: the rest is missing
     return next((code for code in _WORST_FIRST if code in codes), ExitCode.FINE)
 
 

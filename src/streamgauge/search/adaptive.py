@@ -146,7 +146,7 @@ def _untried(line: Line, known: Known, values: list[float], *, upwards: bool) ->
         if proven:
             return
         point = known.at(value)
-        if point is None or not point.full:
+        if point is None or not (point.full or point.invalid):
             yield value
             return
 

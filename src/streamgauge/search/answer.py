@@ -9,13 +9,14 @@ from streamgauge.model.trial import Ask
 from streamgauge.search import peak, shares
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line, format_value
-from streamgauge.search.notes import notes, short_ends
+from streamgauge.search.notes import notes, short_ends, unmeasured
 from streamgauge.search.step import Bracket
 
 Ends = tuple[Point | None, Point | None]
 """What holds and what fails."""
 
 _NOT_DONE = "the search is not done"
+_UNDECIDED = "could not be decided at any value"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,10 @@ def _finished(case: Case, bracket: Bracket) -> Finding:
         status = "failed"
         reasons = [r for t in fails.deciding for r in t.verdict.reasons]
         sentence = f"the system under test fails at {_easiest(case)} already: {_first(reasons)}"
+    given_up = [p for p in case.known.points if p.unmeasured]
+    if given_up and not holds and not fails:
+        status = "invalid"
+        sentence = f"{_subject(case)}could not be measured: {_at(case.line, given_up[0])}"
     extra = (bracket.reason,) if bracket.reason else ()
     why = _invalid(case, case.stop) if case.stop else case.ended or _NOT_DONE
     beside = shares.notes(case.line, case.parts, why)
@@ -80,6 +85,10 @@ def _stopped(case: Case, stop: Told) -> Finding:
     if stop.verdict.stops_run:
         status: Status = "failed"
         sentence = f"{_subject(case)}stopped at {case.line.text(stop.ask.value)} (trial {stop.trial}): {reason}"
+    elif case.known.holds or case.known.fails:
+        status, both = "unfinished", case.known.holds and case.known.fails
+        so_far = f"{_so_far(case)}: {_invalid(case, stop)}"
+        sentence = _subject(case) + (so_far if both else _extreme(case, "wide", case.known.holds, case.known.fails))
     else:
         status = "invalid"
         sentence = f"{_subject(case)}could not be measured: {_invalid(case, stop)}"
@@ -92,20 +101,25 @@ def _invalid(case: Case, stop: Told) -> str:
     """The driver or the machine failed as often as it may: where, and why."""
     tries = case.experiment.trial.invalid_retries + 1
     times = f"{tries} times in a row" if tries > 1 else "once"
-    return f"INVALID {times} at {case.line.text(stop.ask.value)} (trial {stop.trial}): {_first(stop.verdict.reasons)}"
+    where = f"{case.line.text(stop.ask.value)}, and the value before it"
+    return f"INVALID {times} at {where} (trial {stop.trial}): {_first(stop.verdict.reasons)}"
 
 
 def _unfinished(case: Case) -> Finding:
+    known, why = case.known, case.ended or _NOT_DONE
+    said = (*notes(known), *short_ends(known))
+    return _make(case, "unfinished", (known.holds, known.fails), f"{_subject(case)}{_so_far(case)}: {why}", said)
+
+
+def _so_far(case: Case) -> str:
+    """The bounds that are known although the search is not done."""
     known, line = case.known, case.line
-    why = case.ended or _NOT_DONE
     parts = []
     if known.holds:
         parts.append(f"holds {line.text(known.holds.value)} so far")
     if known.fails:
         parts.append(f"fails at {line.text(known.fails.value)}")
-    sofar = " and ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
-    said = (*notes(known), *short_ends(known))
-    return _make(case, "unfinished", (known.holds, known.fails), f"{_subject(case)}{sofar}: {why}", said)
+    return " and ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
 
 
 def _measured(case: Case, value: float) -> Finding:
@@ -118,6 +132,8 @@ def _measured(case: Case, value: float) -> Finding:
     if case.stop and case.stop.ask.value == value:
         status = "failed" if case.stop.verdict.stops_run else "invalid"
         sentence = f"{subject}stopped at {text} (trial {case.stop.trial}): {_first(case.stop.verdict.reasons)}"
+    elif point is not None and point.unmeasured:
+        status, sentence = "invalid", f"{subject}could not be measured: {_at(line, point)}"
     elif point is None or not point.firm:
         status, sentence = "unfinished", f"{subject}{text} not measured: {case.ended or 'the run is not done'}"
     else:
@@ -191,10 +207,24 @@ def _extreme(case: Case, status: Status, holds: Point | None, fails: Point | Non
     if fails and status == "none-holds":
         return f"fails at {line.text(line.easy)} already, the easy end of the range; {_move(case, hard=False)}"
     if holds:
-        return f"holds {line.text(holds.value)}; nothing harder could be decided"
-    if fails:
-        return f"fails at {line.text(fails.value)}; nothing easier could be decided"
-    return "could not be decided at any value"
+        return _one_bound(case, f"holds{{}} {line.text(holds.value)}", "harder")
+    return _one_bound(case, f"fails at {line.text(fails.value)}", "easier") if fails else _UNDECIDED
+
+
+def _one_bound(case: Case, bound: str, missing: str) -> str:
+    """One bound, and why the other one is missing."""
+    beside = next((p for p in case.known.undecided if p.unmeasured), None)
+    if beside is None:
+        return f"{bound.format('')}; nothing {missing} could be decided"
+    return f"{bound.format(' at least')}; {_unmeasured(case.line, beside)}"
+
+
+def _unmeasured(line: Line, point: Point) -> str:
+    return f"{line.text(point.value)} could not be measured because {_first(point.invalid[-1].verdict.reasons)}"
+
+
+def _at(line: Line, point: Point) -> str:
+    return f"{line.text(point.value)} was {unmeasured(point.invalid)}"
 
 
 def _demand(case: Case, status: Status, holds: Point | None, fails: Point | None) -> str | None:

@@ -17,6 +17,10 @@ from streamgauge.search.step import Bracket, Step, Try
 _LONGEST_SPAN = 60  # values that a continuous line may ask for before it is told to stop
 
 
+_UNMEASURED = 2
+"""Values in a row that could not be measured before the search ends: the machine does not get quieter."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where one line stands: what is known of it, and what comes next, a trial or its bracket."""
@@ -76,13 +80,15 @@ class Search:
         return valid * (retries + 1) + (1 if retries else 0)
 
     def _stopped(self, past: Sequence[Told]) -> Told | None:
-        """The trial after which no search can go on: falsified output, or INVALID too often in a row."""
+        """The trial after which no search can go on: falsified output, or two values in a row that were INVALID as
+        often as they may be."""
         for told in past:
             if told.verdict.stops_run:
                 return told
-        tail = past[-1 - self.experiment.trial.invalid_retries :]
-        often = len(tail) > self.experiment.trial.invalid_retries
-        return tail[-1] if often and all(t.verdict.kind is VerdictKind.INVALID for t in tail) else None
+        most = _UNMEASURED * (self.experiment.trial.invalid_retries + 1)
+        tail = past[-most:]
+        often = len(tail) == most and all(t.verdict.kind is VerdictKind.INVALID for t in tail)
+        return tail[-1] if often else None
 
     def _places(self, past: Sequence[Told]) -> Iterator[Place]:
         """Where every line stands. One after the other, as the demand of a load helps the next."""
@@ -115,7 +121,8 @@ class Search:
 
     def _place(self, line: Line, trials: list[Told]) -> Place:
         searched, beside = shares.split(self.experiment, trials)
-        known = learn(line, searched, self.experiment.trial.repetitions)
+        trial = self.experiment.trial
+        known = learn(line, searched, trial.repetitions, trial.invalid_retries)
         step = self._again(known, searched) or self._onward(line, known)
         known = replace(known, trials=len(trials))
         if isinstance(step, Ask):
@@ -125,12 +132,14 @@ class Search:
         return Place(known, shares.next_ask(line, parts) or step, step, parts)
 
     def _again(self, known: Known, trials: list[Told]) -> Ask | None:
-        """An INVALID trial is repeated as it was, and a value is asked as often as there are repetitions."""
+        """An INVALID trial is repeated as it was, as often as it may be, and a value as often as there are
+        repetitions."""
         if not trials:
             return None
-        last = trials[-1].ask
+        last, point = trials[-1].ask, known.at(trials[-1].ask.value)
         if trials[-1].verdict.kind is VerdictKind.INVALID:
-            return last
+            given_up = point is not None and any(t.ask == last for t in point.invalid)
+            return None if given_up else last
         if last.purpose == "estimate":
             return None
         ask = self._ask(known, last.value, last.purpose)
@@ -158,9 +167,12 @@ class Search:
             purpose = "confirm"
         ask = self._ask(known, step.value, purpose)
         most = known.repetitions + EXTRA
-        if ask.repetition < most and len(known.answers) < _most_answers(known.line, known.repetitions):
+        asked = len(known.answers) + sum(point.unmeasured for point in known.points)
+        given_up = (point := known.at(step.value)) is not None and any(t.ask == ask for t in point.invalid)
+        if ask.repetition < most and asked < _most_answers(known.line, known.repetitions) and not given_up:
             return ask
-        return known.bracket(f"the verdicts still contradict each other after {len(known.answers)} trials")
+        why = "" if given_up else f"the verdicts still contradict each other after {len(known.answers)} trials"
+        return known.bracket(why)
 
     def _ask(self, known: Known, value: float, purpose: Purpose) -> Ask:
         point = known.at(value)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Estimate, VerdictKind
+from streamgauge.model.trial import Ask
 from streamgauge.search.line import Line
 from streamgauge.search.step import Bracket
 
@@ -30,6 +31,8 @@ class Point:
     """Numbers of the trials that say so."""
     taken: bool = False
     """Not tried here: it failed at an easier place (lower-bound restriction)."""
+    invalid: tuple[Told, ...] = ()
+    """Trials that were INVALID as often as they may be: the search goes on without this value."""
 
     @property
     def full(self) -> tuple[Told, ...]:
@@ -45,6 +48,11 @@ class Point:
     def deciding(self) -> tuple[Told, ...]:
         """A full-length trial overrides short ones."""
         return self.full or self.short
+
+    @property
+    def unmeasured(self) -> bool:
+        """No trial here could be measured."""
+        return self.state is None and bool(self.invalid)
 
     @property
     def contradictory(self) -> bool:
@@ -147,26 +155,42 @@ class Known:
         return above and (self.fails is None or harder(self.fails.value, value))
 
 
-def learn(line: Line, past: Iterable[Told], repetitions: int = 1) -> Known:
-    """What the past says about this line. ``past`` has only trials of this line."""
+def learn(line: Line, past: Iterable[Told], repetitions: int = 1, retries: int = 2) -> Known:
+    """What the past says about this line. ``past`` has only trials of this line; each may be INVALID ``retries`` times
+    before the search goes on without it."""
     trials = tuple(past)
     answers = tuple(t for t in trials if t.verdict.kind is not VerdictKind.INVALID)
     groups: dict[float, list[Told]] = {}
     for told in answers:
         groups.setdefault(told.ask.value, []).append(told)
-    points = [_point(value, tuple(group), repetitions) for value, group in groups.items()]
-    points += [p for p in _taken(line) if p.value not in groups]
+    given_up = _given_up(trials, retries)
+    points = [
+        _point(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()))
+        for value in dict.fromkeys((*groups, *given_up))
+    ]
+    points += [p for p in _taken(line) if p.value not in groups and p.value not in given_up]
     return Known(line, tuple(sorted(points, key=lambda p: line.order(p.value))), answers, repetitions, len(trials))
 
 
-def _point(value: float, answers: tuple[Told, ...], repetitions: int) -> Point:
+def _given_up(trials: Iterable[Told], retries: int) -> dict[float, tuple[Told, ...]]:
+    """By value, the trials of an ask that was INVALID more often than it is repeated."""
+    by_ask: dict[Ask, list[Told]] = {}
+    for told in trials:
+        if told.verdict.kind is VerdictKind.INVALID:
+            by_ask.setdefault(told.ask, []).append(told)
+    return {ask.value: tuple(failed) for ask, failed in by_ask.items() if len(failed) > retries}
+
+
+def _point(value: float, answers: tuple[Told, ...], repetitions: int, invalid: tuple[Told, ...]) -> Point:
     full = tuple(t for t in answers if t.ask.purpose in _FIRM)
     deciding = full or answers
-    state = _majority(deciding)
+    state = _majority(deciding) if deciding else None
     if len(full) >= repetitions + EXTRA and len({t.verdict.holds for t in full}) > 1:
         state = None
+    if invalid and not full and invalid[-1].ask.purpose in _FIRM:
+        state = None  # what short trials said could not be confirmed
     proof = tuple(t.trial for t in deciding if t.verdict.holds is state)
-    return Point(value, state, len(full) >= repetitions, answers, proof)
+    return Point(value, state, len(full) >= repetitions or bool(full and invalid), answers, proof, invalid=invalid)
 
 
 def _majority(answers: tuple[Told, ...]) -> bool | None:

@@ -1,6 +1,6 @@
 """Notes: what a finding must not hide, each a sentence with its numbers."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from streamgauge.model.finding import Told
 from streamgauge.search.known import Known, Point
@@ -76,8 +76,18 @@ def _overruled(line: Line, point: Point) -> Iterator[str]:
     )
 
 
+def unmeasured(invalid: Sequence[Told]) -> str:
+    """Why a value could not be measured: how often its trial was INVALID, and the last reason."""
+    reasons = invalid[-1].verdict.reasons
+    often = "once" if len(invalid) == 1 else f"{len(invalid)} times"
+    return f"INVALID {often} ({numbers(_trials(invalid))}): {reasons[0] if reasons else 'no reason was given'}"
+
+
 def _undecided(line: Line, point: Point) -> Iterator[str]:
-    if point.state is not None or point.contradictory:
+    if point.invalid:
+        full = "" if point.unmeasured else " once more"
+        yield f"{line.text(point.value)} could not be measured{full}: {unmeasured(point.invalid)}"
+    if point.state is not None or point.contradictory or point.unmeasured:
         return
     reasons = [reason for t in point.deciding for reason in t.verdict.reasons]
     why = f": {reasons[0]}" if reasons else ""

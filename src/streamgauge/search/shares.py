@@ -6,7 +6,7 @@ more trial measures. It proves nothing: it is kept apart from the search, so tha
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Told
@@ -14,6 +14,7 @@ from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import format_share
 from streamgauge.search.line import Line
+from streamgauge.search.notes import unmeasured
 
 _DIGITS = 3
 
@@ -25,6 +26,8 @@ class Part:
     share: float
     value: float
     told: Told | None
+    invalid: tuple[Told, ...] = ()
+    """Its trials, if all were INVALID as often as they may be."""
 
 
 def split(experiment: Experiment, trials: Sequence[Told]) -> tuple[list[Told], list[Told]]:
@@ -42,8 +45,16 @@ def parts(
     if holds is None:
         return ()
     valid = {t.ask.value: t for t in beside if t.verdict.kind is not VerdictKind.INVALID}
+    invalid = [t for t in beside if t.verdict.kind is VerdictKind.INVALID]
     full = [t for t in searched if t.ask.purpose == "confirm" and t.verdict.holds and t.ask.value != holds]
-    return tuple(_part(line, share, holds, valid, full) for share in experiment.search.also)
+    found = (_part(line, share, holds, valid, full) for share in experiment.search.also)
+    return tuple(_without(part, invalid, experiment.trial.invalid_retries) for part in found)
+
+
+def _without(part: Part, invalid: Sequence[Told], retries: int) -> Part:
+    """The part, given up if its trials were INVALID more often than they are repeated."""
+    failed = tuple(t for t in invalid if t.ask.value == part.value)
+    return replace(part, invalid=failed) if part.told is None and len(failed) > retries else part
 
 
 def _part(line: Line, share: float, holds: float, valid: Mapping[float, Told], full: Sequence[Told]) -> Part:
@@ -55,8 +66,8 @@ def _part(line: Line, share: float, holds: float, valid: Mapping[float, Told], f
 
 
 def next_ask(line: Line, wanted: Sequence[Part]) -> Ask | None:
-    """The next share to measure; the same again as long as its trials are INVALID."""
-    left = (part for part in wanted if part.told is None)
+    """The next share to measure; an INVALID one again, as often as it may be."""
+    left = (part for part in wanted if part.told is None and not part.invalid)
     return next((Ask(line.dimension, part.value, "measure", line.fixed) for part in left), None)
 
 
@@ -70,7 +81,9 @@ def notes(line: Line, wanted: Sequence[Part], why: str) -> Iterator[str]:
     for part in wanted:
         place = f"{format_share(part.share)} of what holds ({line.text(part.value)})"
         told = part.told
-        if told is None:
+        if part.invalid:
+            yield f"{place} was not measured: {unmeasured(part.invalid)}"
+        elif told is None:
             yield f"{place} was not measured: {why}"
         elif told.verdict.holds is not True:
             reason = told.verdict.reasons[0] if told.verdict.reasons else "no reason was given"
