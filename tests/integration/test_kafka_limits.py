@@ -13,9 +13,8 @@ from kafka_broker import administration, launched, needs_kafka, shared
 from kafka_events import KINDS
 from test_kafka_cli import on_cluster
 
-from streamgauge.run.brokers import start_brokers, until
+from streamgauge.run.brokers import start_brokers
 from streamgauge.run.try_cluster import try_cluster
-from streamgauge.transport.kafka.administer import Administration
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.options import KafkaOptions
 from streamgauge.transport.kafka.producer import Kind, Part, Sending, open_producer
@@ -75,17 +74,6 @@ def test_a_run_works_on_a_cluster_that_accepts_small_batches_only(tmp_path: Path
         assert "error 10" not in " ".join(trial["reasons"]), trial
         account = trial["measured"]["account"]
         assert (account["lost"], account["duplicate"], account["wrong"]) == (0, 0, 0), account
-
-
-def test_a_cluster_that_wants_more_copies_than_topics_have_is_told_before_the_first_trial(tmp_path: Path) -> None:
-    with cluster_with(min_insync_replicas="2") as cluster:
-        experiment = write(tmp_path, on_cluster(cluster.bootstrap))
-        said = streamgauge("run", experiment, "--out", tmp_path / "runs")
-        assert Administration(cluster, until).runs() == {}, "the topic of the check is deleted"
-    assert said.code == 2, said.err
-    assert "error 19, too few copies of the partition are in step (min.insync.replicas)" in said.err
-    assert "Set transport.replication to min.insync.replicas of the cluster or more." in said.err
-    assert not any((tmp_path / "runs").glob("*over-kafka*")), "nothing was begun"
 
 
 def test_a_cluster_that_works_is_left_as_it_was() -> None:

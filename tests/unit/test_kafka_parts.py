@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from streamgauge.run.try_cluster import advised
 from streamgauge.transport.kafka import protocol
 from streamgauge.transport.kafka.broker import (
     Keys,
@@ -25,7 +26,7 @@ from streamgauge.transport.kafka.cluster import Cluster, Security
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
 from streamgauge.transport.kafka.producer import Sending, slowed
-from streamgauge.transport.kafka.protocol import Answer, stored, throttled
+from streamgauge.transport.kafka.protocol import Answer, KafkaFailure, Refused, stored, throttled
 from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of, topic_name
 
 RUN = "20261116-062300-quickstart-kafka-3f9a"
@@ -247,3 +248,16 @@ def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None
     assert throttled(answer) == 1_500
     assert slowed(1_500) == "; a quota of the cluster delayed this client by 1500 ms"
     assert slowed(0) == ""
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (10, "Set transport.batch to the largest batch that the cluster accepts"),
+        (19, "Set transport.replication to min.insync.replicas of the cluster or more"),
+        (29, "rights Create, Describe, DescribeConfigs, Write, Read and Delete on topics whose names begin with"),
+    ],
+)
+def test_what_a_cluster_refuses_is_told_with_what_to_do(code: int, advice: str) -> None:
+    assert advice in advised(Refused("a:1 did not take records", code, "t"))
+    assert advised(KafkaFailure("the cluster is gone")) == "the cluster is gone"

@@ -48,8 +48,12 @@ def try_cluster(cluster: Cluster, options: KafkaOptions, token: str) -> None:
     try:
         _use(Administration(cluster, until), options, topic)
     except KafkaFailure as error:
-        advice = _ADVICE.get(getattr(error, "code", 0), "")
-        raise KafkaFailure(f"{error}. {advice}".rstrip(". ")) from error
+        raise KafkaFailure(advised(error)) from error
+
+
+def advised(error: KafkaFailure) -> str:
+    """What went wrong and, if the error code of the broker is known, what to do."""
+    return f"{error}. {_ADVICE.get(getattr(error, 'code', 0), '')}".rstrip(". ")
 
 
 def _use(admin: Administration, options: KafkaOptions, topic: Topic) -> None:
