@@ -2,8 +2,6 @@
 
 import subprocess
 import sys
-import time
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -231,17 +229,3 @@ def test_removing_a_run_frees_what_it_took(tmp_path: Path) -> None:
     assert store.remove(run) == taken
     assert [left.id for left in store.runs()] == [other.id]
     assert sorted(path.name for path in tmp_path.iterdir()) == [other.id]
-
-
-def test_saving_two_minutes_of_a_trial_takes_little_time(tmp_path: Path) -> None:
-    run = sample.new_run(tmp_path)
-    long = replace(sample.recording(), seconds=sample.seconds(count=120, per_second=40))
-    spent = []
-    for number in range(1, 9):
-        partial = run.begin(sample.trial(number))
-        kept = replace(long, trial=sample.trial(number))
-        begin = time.process_time()  # the disk's own time is not counted
-        partial.append(kept.seconds)
-        partial.finish(kept, sample.MEASUREMENT, sample.VERDICT)
-        spent.append(time.process_time() - begin)
-    assert min(spent) < 0.010
