@@ -60,11 +60,11 @@ def strict(folder: Path) -> Iterator[tuple[Secured, AdminClient]]:
         yield Secured(brokers.cluster, folder, password.read_text()), chief
 
 
-def allow(chief: AdminClient, *operations: str) -> None:
-    """Give the user rights on the topics of streamgauge."""
+def allow(chief: AdminClient, *operations: str, on: ResourceType = ResourceType.TOPIC) -> None:
+    """Give the user rights on the topics of streamgauge, or on its groups."""
     bindings = [
         AclBinding(
-            ResourceType.TOPIC,
+            on,
             "streamgauge.",
             ResourcePatternType.PREFIXED,
             "User:streamgauge",
@@ -96,10 +96,15 @@ def test_rights_that_are_missing_are_told_and_those_of_the_guide_will_do(tmp_pat
         allow(chief, *(right for right in rights() if right not in ("Delete", "DescribeConfigs")))
         said = streamgauge("run", experiment, "--out", out)
         assert said.code == 2, said.err
+        assert "error 30, the user may not use this consumer group" in said.err
+        assert "the right Read on groups whose names begin with streamgauge" in said.err
+        allow(chief, "Read", on=ResourceType.GROUP)
+        said = streamgauge("run", experiment, "--out", out)
+        assert said.code == 2, said.err
         assert "cannot remove the topic streamgauge.check-" in said.err
         assert "needs the rights" in said.err
         allow(chief, "Delete")
-        assert "Deleted 1 topic" in streamgauge("clean", "--cluster", experiment, "--out", out, "--yes").err
+        assert "Deleted 2 topics" in streamgauge("clean", "--cluster", experiment, "--out", out, "--yes").err
         allow(chief, "DescribeConfigs")
         said = streamgauge("run", experiment, "--out", out, "--json")
         assert said.code in (0, 3), said.err  # 3: the host disturbed every trial
@@ -143,7 +148,7 @@ def overload(producer: Producer) -> None:
 
 def test_a_quota_is_named_if_the_cluster_does_not_keep_up() -> None:
     name, sending = fresh_topic(), Sending(batch=10_000, backlog=1 << 20, in_flight=1)
-    with quota(20_000):
+    with quota(2_000):
         for kind in KINDS:
             producer = open_producer(shared().cluster, name, time.monotonic_ns, sending, kind)
             with pytest.raises(TooFarBehind, match=r"a quota of the cluster delayed this client by \d+ ms"):

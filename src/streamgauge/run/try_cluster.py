@@ -22,7 +22,7 @@ _WIDTH = 100
 _PATIENCE = 20.0
 _RIGHTS = (
     "The user needs the rights Create, Describe, DescribeConfigs, Write, Read and Delete on topics whose names begin "
-    f"with {PREFIX}."
+    f"with {PREFIX}, and the right Read on groups whose names begin with {PREFIX}."
 )
 _ADVICE = {
     10: "Set transport.batch to the largest batch that the cluster accepts (message.max.bytes), for example 100KB.",

@@ -10,6 +10,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.protocol import Refused, Unreachable
 from streamgauge.transport.kafka.reader import of_partition
+from streamgauge.transport.kafka.topics import PREFIX
 from streamgauge.transport.kafka.unpack import LOG
 
 _SECONDS = 20.0
@@ -19,8 +20,8 @@ _EMPTY = int(_SECONDS / _WAIT)
 """Waits without a record after which the cluster is given up."""
 _AHEAD = 16 << 10
 """Kilobytes that librdkafka reads ahead of a range at most."""
-_GROUP = "streamgauge-reader"
-"""Named because librdkafka wants a name; no group is joined and no offset committed."""
+_GROUP = f"{PREFIX}.reader"
+"""librdkafka demands a name, and the cluster the right to read it; no group is joined and no offset is committed."""
 
 
 def _partitions(client: AdminClient | Consumer, topic: str, bootstrap: str) -> list[int]:

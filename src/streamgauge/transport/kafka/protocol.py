@@ -49,6 +49,7 @@ MEANINGS = {
     20: "the records were written, but too few copies of the partition are in step",
     21: "acks can be 0, 1 or all",
     29: "we may not use this topic",
+    30: "the user may not use this consumer group",
     31: "we may not use this cluster",
     32: "the timestamps lie too far from the broker's clock",
     35: "the broker does not speak this version",
