@@ -182,7 +182,7 @@ class Systems:
         )
 
     def release(self, name: str) -> None:
-        """The search of this engine is over: nobody needs its system any more."""
+        """End the system of an engine whose search is over."""
         self._failed.pop(name, None)
         self._drop(name)
 
