@@ -83,9 +83,10 @@ def test_3_when_the_driver_spoils_every_trial(tmp_path: Path) -> None:
     assert said.code == 3, said.err
     document = said.document
     assert document["findings"][0]["status"] == "invalid"
-    assert [t["verdict"] for t in document["trials"]] == ["INVALID"] * 3
-    assert len({t["seed"] for t in document["trials"]}) == 3
-    assert len({t["value"] for t in document["trials"]}) == 1
+    assert [t["verdict"] for t in document["trials"]] == ["INVALID"] * 6, "three trials at each of two loads"
+    assert len({t["seed"] for t in document["trials"]}) == 6
+    assert [t["value"] for t in document["trials"]] == sorted([t["value"] for t in document["trials"]], reverse=True)
+    assert len({t["value"] for t in document["trials"]}) == 2
 
 
 def test_4_when_the_output_is_wrong(tmp_path: Path) -> None:

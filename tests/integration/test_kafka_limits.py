@@ -69,7 +69,7 @@ def test_a_run_works_on_a_cluster_that_accepts_small_batches_only(tmp_path: Path
     with cluster_with(message_max_bytes=str(SMALL)) as cluster:
         experiment = write(tmp_path, on_cluster(cluster.bootstrap))
         said = streamgauge("run", experiment, "--out", tmp_path / "runs", "--json")
-    assert said.code in (0, 3), said.err  # 3: the host disturbed every trial
+    assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed trials
     for trial in said.document["trials"]:
         assert "error 10" not in " ".join(trial["reasons"]), trial
         account = trial["measured"]["account"]

@@ -14,7 +14,7 @@ from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.columns import FormatName
 from streamgauge.transport.kafka.confluent_reader import ConfluentRanges
 from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import keys_of, open_format
+from streamgauge.transport.kafka.formats import keys_of, output_format
 from streamgauge.transport.kafka.group import Group
 from streamgauge.transport.kafka.outputs import TopicWriter
 from streamgauge.transport.kafka.producer import Part, Sending, open_producer
@@ -130,7 +130,7 @@ def test_outputs_stand_in_the_topic_in_the_format_of_the_trial_with_their_gem_pa
         assert writer.put("windowed-aggregation", 0, schema, [rows, rows.slice(0, 0), rows.slice(7, 1)]) == 201
         assert writer.status() == {"committed": 201, "waiting": 0}
     log = read_topic(ends.cluster, ends.output)
-    read_back = open_format(form, schema).decode(log.column("value").combine_chunks())
+    read_back = output_format(form, schema).decode(log.column("value").combine_chunks())
     assert pa.Table.from_batches([read_back]).equals(pa.Table.from_batches([rows, rows.slice(7, 1)]).combine_chunks())
     assert log.column("key").to_pylist() == [int(k).to_bytes(4, "big") for k in [*packs, 7]]
     assert min(log.column("timestamp").to_pylist()) >= begun - 1, "the broker stamps what its producer left open"

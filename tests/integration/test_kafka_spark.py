@@ -72,7 +72,7 @@ def test_spark_on_a_cluster_that_runs_already_writes_numbers_below_zero_and_null
     experiment = write(tmp_path, MEASURE.format(job=job, bootstrap=shared().cluster.bootstrap))
     runs = calibrated(tmp_path / "runs", transport_named(load_experiment(str(experiment), None).transport))
     said = streamgauge("run", experiment, "--out", runs, "--json")
-    assert said.code in (0, 3), said.err  # 3: the host disturbed the trial
+    assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed the trial
     assert administration().runs().keys().isdisjoint({said.document["run"]}), "its topics are removed"
     (trial,) = said.document["trials"]
     account = trial["measured"]["account"]

@@ -64,8 +64,8 @@ def test_it_ends_well_or_the_machine_shows_why_it_cannot(made: Made) -> None:
         causes = [disturbance(stored.path, stored.seconds) for stored in made.run.trials()]
         assert any(causes), made.said.out
     else:
-        assert made.said.code == 0, made.said.err
-        assert made.last["verdict"] in ("SUSTAINED", "UNDECIDED"), "3 s are short for a trend"
+        # 3 s are short for a trend
+        assert (made.said.code, made.last["verdict"]) in ((0, "SUSTAINED"), (6, "UNDECIDED")), made.said.err
     assert document["findings"][0]["status"] in ("measured", "invalid")
 
 

@@ -27,7 +27,7 @@ engine: {{name: reference, capacity: 200k/s}}
 find: nothing
 load: {{rate: 5k/s}}
 objective: [lag-trend <= 5%]
-trial: {{duration: 8s, warmup: 2s}}
+trial: {{duration: 8s, limit: 8s, warmup: 2s}}
 transport:
   name: kafka
   cluster:
@@ -184,7 +184,7 @@ def test_secrets_are_in_no_file_log_command_line_or_page(tmp_path: Path, monkeyp
         key = client_key(tmp_path, MADE[0]) + f"    key_password: {secret_file(tmp_path, 'key-password', MADE[0])}\n"
         named = broker.experiment(tmp_path, "named.yaml", "{env: OURS}", key)
         code, pid = run(named, out, {**foreign, "OURS": broker.password}, watched)
-        assert code in (0, 3), watched.said  # beside a broker that encrypts on its own core the driver may be late
+        assert code in (0, 3, 6), watched.said  # beside a broker that encrypts on its own core the driver may be late
         assert [*out.glob("*/trials/*/outputs/outputs/*.parquet")], "events went through the cluster and came back"
         for path, env, more in refusals(broker, tmp_path):
             for name, value in env.items():

@@ -40,7 +40,7 @@ def typed(*words: str | Path, cwd: Path, **environment: str) -> tuple[Said, int]
 
 
 def is_a_result(said: Said) -> None:
-    assert said.code in (0, 3), said.err  # 3: the host disturbed every trial
+    assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed trials
     for trial in said.document["trials"]:
         account = trial["measured"]["account"]
         assert (account["lost"], account["duplicate"], account["wrong"]) == (0, 0, 0), trial
@@ -97,8 +97,8 @@ def test_the_ceiling_over_a_cluster_is_calibrated_and_used(tmp_path: Path) -> No
     experiment = write(tmp_path, text.replace("name: spark, warm_load: 2k/s, warm_limit: 30s", "name: reference"))
     out = tmp_path / "runs"
     said = streamgauge("calibrate", "--cluster", experiment, "--out", out, "--json")
-    assert said.code in (0, 3), said.err
+    assert said.code in (0, 3, 6), said.err
     assert f"the cluster at {shared().cluster.bootstrap}" in said.document["calibration"]["transport"]
     said = streamgauge("run", experiment, "--out", out, "--json")
-    assert said.code in (0, 3), said.err
+    assert said.code in (0, 3, 6), said.err
     assert "no calibration" not in said.err

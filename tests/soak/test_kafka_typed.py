@@ -10,7 +10,7 @@ pytestmark = needs_kafka
 
 def test_a_run_over_a_broker_of_ours_needs_no_more_than_its_experiment(tmp_path: Path) -> None:
     said = typed(tmp_path, MEASURE)
-    assert said.code in (0, 3), said.err  # 3: the host disturbed every one of its trials
+    assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed its trials
     assert (tmp_path / "runs" / said.document["run"]).is_dir()
     accounts = [trial["measured"]["account"] for trial in said.document["trials"]]
     assert accounts, said.err
