@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from streamgauge.engines.base import Engine
     from streamgauge.model.experiment import EngineChoice, Experiment
 
-# Seconds on two virtual cores: those of every trial and of a start as one recorded run of the quickstart shows them, the
-# others estimated. They make an estimate, never a bound.
+# Seconds on two virtual cores: those of every trial and of a start as one recorded run of the quickstart shows them,
+# the others estimated. They make an estimate, never a bound.
 _CHECK = 10.0
 """The check of the highest load that the load driver can send, at the beginning of a run."""
 _BROKERS = 20.0
