@@ -37,13 +37,14 @@ def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Plac
     """The SUT gets the last cores, as many as its options say (default one), the driver the others."""
     have = usable_cores() if cores is None else cores
     wanted = int(options.get("cores", 1))
-    if len(have) < 2:
-        return Placement()
-    if wanted >= len(have):
+    most = max(len(have) - 1, 1)
+    if have and wanted > most:
         raise NotEnoughCores(
             f"the system under test asks for {wanted} cores, but this machine has {len(have)} and the driver "
-            f"needs one; set engine.cores to {len(have) - 1} or less"
+            f"needs one; set engine.cores to {most} or less"
         )
+    if len(have) < 2:
+        return Placement()
     return Placement(have[:-wanted], have[-wanted:])
 
 
