@@ -52,5 +52,6 @@ def test_nothing_outlives_a_run_that_is_ended_in_the_middle_of_a_trial(number: s
         stored = Store(runs).find("@last").trials()
         assert stored, err
         disturbed = all(disturbance(s.path, s.seconds) for s in stored)
-        assert resumed.returncode == 0 or (resumed.returncode == 3 and disturbed)
+        # 3 s are short for a trend: it may stay undecided
+        assert resumed.returncode in (0, 6) or (resumed.returncode == 3 and disturbed)
         assert marked(mark) == {}
