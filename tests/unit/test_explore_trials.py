@@ -68,3 +68,9 @@ def test_instances_among_the_engines_options_are_those_of_the_trial() -> None:
         trial_of(replace(EXPERIMENT, instances=Span(values=(8.0,))), ENGINE, Ask("load", 5e4, "probe"), 1).instances
         == 8
     )
+
+
+def test_a_trial_knows_the_trigger_of_its_engine() -> None:
+    batches = replace(ENGINE, options={"batch_interval": 2 * SECOND})
+    ask = Ask("load", 5e4, "probe")
+    assert [trial_of(EXPERIMENT, engine, ask, 1).trigger for engine in (ENGINE, batches)] == [0, 2 * SECOND]

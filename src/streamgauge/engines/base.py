@@ -222,6 +222,12 @@ class RealEngine(Engine, Protocol):
         """What its outputs are held to."""
 
 
+def trigger_of(engine: Engine | None, options: dict[str, Any]) -> int:
+    """Nanoseconds between two micro-batches that the trigger of an engine makes; 0 where it has none."""
+    ask: Callable[[dict[str, Any]], int] | None = getattr(engine, "trigger", None)
+    return ask(options) if ask else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Warming:
     """How a system that stays up is warmed up before anything is judged, and whether many trials share it."""

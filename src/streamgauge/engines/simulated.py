@@ -98,6 +98,10 @@ class Simulated:
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
         return {"engine": self.name, "virtual": True, "options": options}
 
+    def trigger(self, options: dict[str, Any]) -> int:
+        """Nanoseconds between two micro-batches at most while it keeps up; 0: it serves continuously."""
+        return int(SimulatedOptions.model_construct(**options).batch_interval)
+
     def imagine(self, trial: Trial, work: float) -> "SimulatedTrial":
         return SimulatedTrial(trial, SimulatedOptions.model_construct(**trial.options), work)
 

@@ -128,6 +128,9 @@ class Verdict:
     """Wrong or missing output, or a system that failed before any load: no search can go on."""
     carries: float = 0.0
     """As measured: a hint at where to look next, and no proof of anything."""
+    taken: float = 0.0
+    """Share of the system's cores that others took from a trial that its trend made OVERLOADED at the load L: it then
+    shows that L / (1 − taken) fails, and of L itself nothing."""
 
     @property
     def holds(self) -> bool | None:

@@ -60,6 +60,9 @@ class Trial:
     drivers: int = 1
     stall: int = 30 * SECOND
     transport: TransportChoice = TransportChoice()
+    trigger: int = 0
+    """Nanoseconds between two micro-batches that the engine's trigger makes; 0 where there is none. So much load waits
+    at an acknowledgement although the system keeps up."""
 
     @property
     def load(self) -> float:

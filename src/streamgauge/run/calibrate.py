@@ -243,4 +243,5 @@ def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, An
         warmup_limit=_WARMUP,
         queue_bound=0,
         seed=1,
+        trigger=reference.trigger(options),
     )

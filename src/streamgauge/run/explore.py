@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamgauge.engines.base import StandingEngine
+from streamgauge.engines.base import StandingEngine, trigger_of
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -198,6 +198,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         drivers=plan.drivers,
         stall=plan.stall,
         transport=experiment.transport,
+        trigger=trigger_of(engines().get(choice.name), choice.options),
     )
 
 
