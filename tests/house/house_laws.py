@@ -51,7 +51,7 @@ SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Phi
 CATCH_ALL_BY_NAME = {
     *("streamgauge.cli.main", "streamgauge.engines.registry"),
     # around the user's own functions, which may fail in any way and are then named as the user's
-    *("streamgauge.engines.spark.work", "streamgauge.engines.spark.own", "streamgauge.run.own_answer"),
+    *("streamgauge.engines.spark.work", "streamgauge.engines.spark.own", "streamgauge.run.ask_reference"),
     # around what an engine of another package says of itself
     "streamgauge.run.facts",
 }

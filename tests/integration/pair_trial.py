@@ -22,10 +22,10 @@ from streamgauge.engines.spark.orders import query_order
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
+from streamgauge.run.ask_reference import events
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.collect import Collector
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.own_answer import events
 from streamgauge.transport.backlog import Backlog
 from streamgauge.transport.books import Lane
 from streamgauge.transport.queue_server import QueueServer
@@ -92,7 +92,7 @@ def play_pair(pair: Pair, ask: Ask, folder: Path, runtime: Path) -> Result:
         return Result(Account(), str(error))
     made = windowed_aggregation.stream
     assert made is not None
-    table = events(windowed_aggregation, made(trial.params, check.plan, trial.seed, ORIGIN), EVENTS)
+    table = events(windowed_aggregation, made(trial.params, check.plan, trial.seed, ORIGIN), 0, EVENTS)
     with tempfile.TemporaryDirectory(prefix="sg", dir=runtime) as short:
         queue = _queue(Path(short), tokens, table)
         collector = _collector(Path(short), tokens, folder)

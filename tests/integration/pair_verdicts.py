@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pair_trial import EVENTS, ORIGIN, Ask, check_of, pair_file, pair_trial, play_pair
 from random_pairs import Pair, differs
 
-from streamgauge.run.own_answer import events
+from streamgauge.run.ask_reference import events
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 
@@ -45,4 +45,4 @@ def _matters(pair: Pair, folder: Path) -> bool:
     assert windowed_aggregation.stream is not None
     stream = windowed_aggregation.stream(trial.params, check.plan, trial.seed, ORIGIN)
     closed = ORIGIN // 1_000 + (EVENTS - 1_000) * 1_000
-    return differs(pair_file(pair, folder), events(windowed_aggregation, stream, EVENTS), closed)
+    return differs(pair_file(pair, folder), events(windowed_aggregation, stream, 0, EVENTS), closed)

@@ -9,7 +9,8 @@ import pytest
 
 from streamgauge.engines.base import UsersCodeFailed
 from streamgauge.engines.spark.own import NotAFunction, load, load_reference, problem
-from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed, ask
+from streamgauge.run.ask_reference import ask
+from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed
 
 STAMP = pa.timestamp("us", "UTC")
 

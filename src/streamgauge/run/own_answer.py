@@ -12,27 +12,22 @@ In update mode a row may come again with a new value. The last row of each windo
 once the window is closed; a wrong one counts as wrong only.
 """
 
-import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
-from streamgauge.engines.base import Expected, UsersCodeFailed
+from streamgauge.engines.base import UsersCodeFailed
 from streamgauge.judge.match_rows import Row, alike, renamed
 from streamgauge.model.seconds import Account
 from streamgauge.run.plain_rows import CannotCompareError, moments, plain_rows
-from streamgauge.workloads.base import EventStream, Workload
 
 WINDOW_END = "window_end"
 EMITTED = "emitted_us"
-_STEP = 1_000_000
 _ADDED = (EMITTED, "batch")
 _HIDDEN = ("max_due", "max_ingested", *_ADDED)
 """Columns for latencies and of the collector's: a reference need not have them, and ingestion is never the same."""
-_LINES = 30
 
 
 class ReferenceFailed(UsersCodeFailed):
@@ -206,34 +201,3 @@ def _last(came: Sequence[Row], places: Sequence[int], observed: pa.Table) -> dic
         elif emitted == before:
             rows.append(row)
     return {key: rows for key, (_, rows) in newest.items()}
-
-
-def events(workload: Workload, stream: EventStream, count: int) -> pa.Table:
-    """The first ``count`` events of a trial as a table, as the user's pipeline saw them."""
-    return pa.Table.from_batches(list(_batches(workload, stream, count)), _schema(workload))
-
-
-def _schema(workload: Workload) -> pa.Schema:
-    kinds = {"timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"), "int32": pa.int32(), "int64": pa.int64()}
-    return pa.schema([(name, kinds.get(kind, pa.float64())) for name, kind in workload.schema])
-
-
-def _batches(workload: Workload, stream: EventStream, count: int) -> Iterator[pa.RecordBatch]:
-    schema = _schema(workload)
-    for low in range(0, count, _STEP):
-        columns = stream.events(low, min(low + _STEP, count))
-        arrays = [pa.array(np.asarray(columns[field.name])).view(field.type) for field in schema]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def ask(expected: Expected, table: pa.Table, params: dict[str, object]) -> pa.Table:
-    """What the user's reference answers; anything it raises is the user's, SystemExit included."""
-    try:
-        answer = expected(table, params)
-    # The user's code may fail in any way.
-    except (Exception, SystemExit) as error:
-        trace = "".join(traceback.format_exception(error)).splitlines()
-        raise ReferenceFailed(f"your reference failed: {type(error).__name__}: {error}", trace[-_LINES:]) from error
-    if not isinstance(answer, pa.Table):
-        raise ReferenceFailed(f"your reference returned {type(answer).__name__}: it returns a pyarrow.Table")
-    return answer

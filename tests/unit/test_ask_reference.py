@@ -1,0 +1,116 @@
+"""A user's reference is asked in slices of event-time where its rows depend on the events of their window alone."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from streamgauge.model.profile import constant, ramp
+from streamgauge.model.units import SECOND
+from streamgauge.run.ask_reference import Reference
+from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+ORIGIN = 1_700_000_000 * SECOND + 123_456_789
+PARAMS = WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump()
+PROFILES = [constant(8_000.0), ramp(1_000.0, 16_000.0, 20 * SECOND)]
+EVENTS, ONE_CALL = 400_000, 80_000
+_SECOND = pa.duration("us")
+
+
+def tumbling(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Purchases of each gem pack in each second, as the guide has it."""
+    second = pc.floor_temporal(events["due"], unit="second")
+    found = pa.table({"start": second, "pack": events["gem_pack_id"]}).group_by(["start", "pack"])
+    rows = found.aggregate([([], "count_all")])
+    ends = pc.add(rows["start"], pa.scalar(1_000_000, _SECOND))
+    return pa.table({"gem_pack_id": rows["pack"], "window_end": ends, "purchases": rows["count_all"]})
+
+
+def sliding(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Mean prices in windows of 3 s that begin every second."""
+    second = pc.floor_temporal(events["due"], unit="second")
+    shifted = [
+        pa.table({"window_end": pc.add(second, pa.scalar(ahead * 1_000_000, _SECOND)), "price": events["price"]})
+        for ahead in (1, 2, 3)
+    ]
+    return pa.concat_tables(shifted).group_by("window_end").aggregate([("price", "mean")])
+
+
+def running_total(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """All purchases so far at the end of each second: a row depends on every event before it."""
+    counted = tumbling(events, params).group_by("window_end").aggregate([("purchases", "sum")]).sort_by("window_end")
+    return pa.table({"window_end": counted["window_end"], "total": pc.cumulative_sum(counted["purchases_sum"])})
+
+
+def first_of_a_user(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """New users in each second: a row depends on who came before."""
+    first = events.group_by("user_id").aggregate([("due", "min")])
+    ends = pc.add(pc.floor_temporal(first["due_min"], unit="second"), pa.scalar(1_000_000, _SECOND))
+    return pa.table({"window_end": ends}).group_by("window_end").aggregate([([], "count_all")])
+
+
+def expensive(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    return events.filter(pc.greater(events["price"], 5_000)).select(["user_id", "price"])
+
+
+class Counted:
+    """A reference that remembers how many events it was given at once."""
+
+    def __init__(self, reference: Any) -> None:  # noqa: ANN401
+        self.reference, self.calls = reference, list[int]()
+
+    def __call__(self, events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        self.calls.append(len(events))
+        return self.reference(events, params)
+
+
+def asked(reference: Any, profile: Any = PROFILES[0]) -> Reference:  # noqa: ANN401
+    plan = profile.plan(60 * SECOND)
+    assert windowed_aggregation.stream is not None
+    stream = windowed_aggregation.stream(PARAMS, plan, 5, ORIGIN)
+    return Reference(reference, windowed_aggregation, stream, plan, ORIGIN, PARAMS, one_call=ONE_CALL)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("reference", [tumbling, sliding])
+def test_slices_give_the_rows_of_one_call_and_no_call_gets_all_events(reference: Any, profile: Any) -> None:  # noqa: ANN401
+    counted = Counted(reference)
+    rows, whole = asked(counted, profile).answer(EVENTS), asked(reference, profile).whole(EVENTS)
+    found = OwnAnswer(whole, closed=np.iinfo(np.int64).max // 1_000).account(rows)
+    assert (found.lost, found.duplicate, found.wrong, found.observed) == (0, 0, 0, len(whole))
+    assert max(counted.calls) < EVENTS / 2
+
+
+@pytest.mark.parametrize("reference", [running_total, first_of_a_user])
+def test_a_reference_whose_rows_depend_on_more_than_their_window_gets_all_events_at_once(reference: Any) -> None:  # noqa: ANN401
+    counted = Counted(reference)
+    rows = asked(counted).answer(EVENTS)
+    assert counted.calls[-1] == EVENTS
+    assert rows.sort_by("window_end").equals(reference_rows(reference).sort_by("window_end"))
+
+
+def reference_rows(reference: Any) -> pa.Table:  # noqa: ANN401
+    return asked(reference).whole(EVENTS)
+
+
+def test_a_reference_without_windows_gets_all_events_at_once() -> None:
+    counted = Counted(expensive)
+    asked(counted).answer(EVENTS)
+    assert counted.calls[-1] == EVENTS
+
+
+def test_few_events_are_given_at_once_without_a_sample_before() -> None:
+    counted = Counted(tumbling)
+    asked(counted).answer(ONE_CALL)
+    assert counted.calls == [ONE_CALL]
+
+
+def test_what_a_reference_raises_for_all_events_is_told() -> None:
+    def broken(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        raise KeyError("no such pack")
+
+    with pytest.raises(ReferenceFailed, match="no such pack"):
+        asked(broken).answer(EVENTS)
