@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 JAVA   := $(VENV)/.java
 KAFKA  := $(VENV)/.kafka
+BROWSER := $(VENV)/.browser
 PYTEST ?= $(BIN)/pytest
 
 .DEFAULT_GOAL := help
@@ -16,8 +17,9 @@ help: ## Say what can be made
 demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds on this machine
 	@$(BIN)/streamgauge run quickstart
 
-test: $(KAFKA) ## Set up everything and run the tests
-	@$(PYTEST)
+test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
+	@$(PYTEST) -n auto --dist loadgroup -m 'not realtime'
+	@$(PYTEST) -m realtime tests/integration
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house
 	@$(BIN)/ruff format --check .
@@ -71,6 +73,21 @@ $(JAVA): $(READY)
 # The tests start Kafka brokers. Their jars are fetched once, with Maven, into the user's cache.
 $(KAFKA): $(JAVA) src/streamgauge/transport/kafka/jars.toml
 	@$(BIN)/streamgauge setup kafka >&2 && touch $@
+
+# The report is tested in a real browser. Where apt may be used without a password, a missing one is installed; elsewhere
+# these tests are skipped, and say so.
+$(BROWSER): $(READY)
+	@if ! command -v chromium chromium-browser google-chrome google-chrome-stable chrome > /dev/null && \
+	    command -v apt-get > /dev/null; then \
+	    as_root=; [ "$$(id -u)" = 0 ] || as_root='sudo -n'; \
+	    if $$as_root true 2> /dev/null; then \
+	        echo "Installing chromium with apt-get ..." >&2; \
+	        { $$as_root apt-get -qq update && $$as_root env DEBIAN_FRONTEND=noninteractive \
+	            apt-get -qq install --no-install-recommends chromium; } > $(VENV)/browser.log 2>&1 || \
+	            { echo "chromium could not be installed, so the tests of the report in a browser are skipped:"; \
+	              tail -n 3 $(VENV)/browser.log; } >&2; \
+	    fi; \
+	fi; touch $@
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 

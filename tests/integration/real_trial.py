@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psutil
+from host_noise import OURS
 
 from streamgauge.engines.base import RealEngine, Standing
 from streamgauge.engines.reference import reference
@@ -195,7 +196,9 @@ def hogs(core: int, count: int = 1, longest: float = 60.0) -> Iterator[None]:
             argv = [sys.executable, "-c", _HOG, str(core), str(longest)]
             born = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
             assert born.stdout is not None
-            stack.callback(os.kill, int(born.stdout.readline()), signal.SIGKILL)
+            pid = int(born.stdout.readline())
+            OURS.add(pid)
+            stack.callback(os.kill, pid, signal.SIGKILL)
             born.stdout.close()
             born.wait()
         yield

@@ -215,20 +215,17 @@ def test_topics_on_the_users_cluster_are_listed_and_then_removed_and_no_other_is
     assert "Nothing to clean" in streamgauge(*words, *out).err
 
 
-def test_nobody_else_is_let_in_and_the_reason_is_said(
-    secured: tuple[Brokers, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("streamgauge.transport.kafka.administer._SECONDS", 1.0)
+def test_nobody_else_is_let_in_and_the_reason_is_said(secured: tuple[Brokers, Path]) -> None:
     cluster = secured[0].cluster
     known = _security(cluster)
     guess = SecretStr("guess")
     with pytest.raises(ClusterError, match=r"cannot be reached: .*[Aa]uthentication failed") as refused:
-        soon(replace(cluster, security=replace(known, password=guess))).brokers()
+        soon(replace(cluster, security=replace(known, password=guess))).brokers(seconds=2.0)
     assert "guess" not in str(refused.value)
     with pytest.raises(ClusterError, match=r"cannot be reached: .*certificate verify failed"):
-        soon(replace(cluster, security=replace(known, authority=None))).brokers()
+        soon(replace(cluster, security=replace(known, authority=None))).brokers(seconds=2.0)
     with pytest.raises(ClusterError, match="cannot be reached"):
-        soon(replace(cluster, security=None)).brokers()
+        soon(replace(cluster, security=None)).brokers(seconds=2.0)
 
 
 def test_no_secret_of_a_cluster_is_in_any_log_argument_or_environment(secured: tuple[Brokers, Path]) -> None:

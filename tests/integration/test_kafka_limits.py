@@ -1,21 +1,13 @@
 """Clusters of users have settings of their own: a run adapts to them, or says what to change before the first trial."""
 
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_session import streamgauge, write
-from kafka_broker import administration, launched, needs_kafka, shared
+from kafka_broker import administration, needs_kafka, shared
 from kafka_events import KINDS
-from test_kafka_cli import on_cluster
 
-from streamgauge.run.brokers import start_brokers
 from streamgauge.run.try_cluster import try_cluster
-from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.options import KafkaOptions
 from streamgauge.transport.kafka.producer import Kind, Part, Sending, open_producer
 from streamgauge.transport.kafka.protocol import KafkaFailure, Refused
@@ -24,18 +16,6 @@ from streamgauge.transport.kafka.topics import Topic, topic_name
 pytestmark = needs_kafka
 SMALL = 200_000
 """Bytes of the largest batch that the cluster of these tests accepts; Kafka's own default is 1048588."""
-
-
-@contextmanager
-def cluster_with(**settings: str) -> Iterator[Cluster]:
-    """A cluster of one broker with these settings, whose names have dots in place of underscores."""
-    more = {name.replace("_", "."): value for name, value in settings.items()}
-    with (
-        tempfile.TemporaryDirectory(prefix="sgk") as folder,
-        launched() as (launcher, runtime),
-        start_brokers(runtime, Path(folder), launcher, more=more) as brokers,
-    ):
-        yield brokers.cluster
 
 
 def topic(largest: int) -> str:
@@ -63,17 +43,6 @@ def send(name: str, kind: Kind, sending: Sending, part: Part) -> dict[int, int]:
         return producer.acknowledged()
     finally:
         producer.close()
-
-
-def test_a_run_works_on_a_cluster_that_accepts_small_batches_only(tmp_path: Path) -> None:
-    with cluster_with(message_max_bytes=str(SMALL)) as cluster:
-        experiment = write(tmp_path, on_cluster(cluster.bootstrap))
-        said = streamgauge("run", experiment, "--out", tmp_path / "runs", "--json")
-    assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed trials
-    for trial in said.document["trials"]:
-        assert "error 10" not in " ".join(trial["reasons"]), trial
-        account = trial["measured"]["account"]
-        assert (account["lost"], account["duplicate"], account["wrong"]) == (0, 0, 0), account
 
 
 def test_a_cluster_that_works_is_left_as_it_was() -> None:

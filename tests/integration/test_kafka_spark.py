@@ -22,12 +22,12 @@ pytestmark = [
 MEASURE = """\
 name: my-cluster
 workload: {{name: windowed-aggregation, window: 1s, slide: 1s}}
-engine: {{name: spark, warm_load: 2k/s, warm_limit: 20s, pipeline: "{job}:refunds", reference: "{job}:expected"}}
+engine: {{name: spark, warm_load: 2k/s, warm_limit: 8s, pipeline: "{job}:refunds", reference: "{job}:expected"}}
 transport: {{name: kafka, cluster: {{bootstrap: "{bootstrap}"}}}}
 find: nothing
 load: {{rate: 2k/s}}
 objective: [lost == 0]
-trial: {{duration: 20s, warmup: 5s, partitions: 2, stall: 90s, invalid_retries: 0}}
+trial: {{duration: 8s, warmup: 2s, limit: 8s, partitions: 2, stall: 90s, invalid_retries: 0}}
 """
 REFUNDS = '''
 import pyarrow as pa
