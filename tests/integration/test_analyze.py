@@ -19,7 +19,7 @@ from streamgauge.analyze.recompute import recompute
 from streamgauge.analyze.rejudge import unlike_seconds
 from streamgauge.analyze.session import session
 from streamgauge.engines.java import find_java
-from streamgauge.model.seconds import COLUMNS, KINDS, Seconds
+from streamgauge.model.seconds import COLUMNS, OUTPUT_KINDS, Seconds
 from streamgauge.run.assemble import assemble
 from streamgauge.stats import buckets
 from streamgauge.store import Run
@@ -63,7 +63,7 @@ def test_odd_journals_are_counted_as_live(spark: SparkSession, tmp_path: Path, s
     assert len(live) == made.stop
     for name in COLUMNS:
         assert len(set(live[name].tolist())) > 1, f"{name} would not show a mistake"
-    assert all(live.latency(kind).count.sum() > 100 for kind in KINDS)
+    assert all(live.latency(kind).count.sum() > 100 for kind in OUTPUT_KINDS)
     same(live, recompute(spark, made.journals))
 
 

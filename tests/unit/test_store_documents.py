@@ -14,6 +14,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.measurement import Interval, Measurement
 from streamgauge.store import StoreError
 from streamgauge.store.documents import decode, encode, read_content, read_value
+from streamgauge.store.formats import FORMAT
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -35,7 +36,7 @@ def no_constant(name: str) -> None:
 def test_any_plain_value_comes_back_as_it_was(value: object) -> None:
     data = encode("test", {"held": value})
     document = json.loads(data, parse_constant=no_constant)
-    assert document["format"] == 1
+    assert document["format"] == FORMAT
     assert same(decode(data, Path("memory"), "test"), {"held": value})
 
 
@@ -77,7 +78,7 @@ def test_what_has_no_json_is_refused_when_it_is_written(value: object) -> None:
         ('{"format": 0, "kind": "a", "sha256": "", "content": 1}', "there never was a format 0"),
         ('{"format": 1, "kind": "b", "sha256": "", "content": 1}', "should be a document of kind 'a', not 'b'"),
         ('{"format": 1, "kind": "a", "sha256": "", "content": 1}', "does not match its digest"),
-        ('{"format": 2, "kind": "a"' + ', "sha256": "", "content": 1}', "newer streamgauge .format 2.; upgrade"),
+        ('{"format": 3, "kind": "a"' + ', "sha256": "", "content": 1}', "newer streamgauge .format 3.; upgrade"),
     ],
 )
 def test_a_document_that_is_none_says_what_is_wrong_with_which_file(tmp_path: Path, text: str, says: str) -> None:

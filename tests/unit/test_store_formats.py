@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 import store_samples as sample
 
+from streamgauge.cli.recompute import chosen_trials
+from streamgauge.cli.trouble import Trouble
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.store import NewerFormat, Run, Store
-from streamgauge.store.formats import FORMAT, READERS
+from streamgauge.store.formats import FORMAT, READERS, lacks
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store"
 
@@ -45,18 +47,35 @@ def test_the_trials_of_every_format_keep_reading(old: Store) -> None:
     first = run.recording(1)
     assert first.outcome.ending == "decided"
     assert first.seconds["published"].tolist() == PUBLISHED
-    assert first.seconds.latency("event-time").bucket.tolist()[:4] == BUCKETS
+    assert first.seconds.latency("event-time").bucket.tolist()[:4] == BUCKETS[run.trial(1).format]
 
 
 PUBLISHED = [1952248665957342225, 3817104479337814856, 1887097935946223281, 127093977223315607, 2481747993483536168]
-BUCKETS = [878, 4064, 8152, 5676]
+BUCKETS = {1: [878, 4064, 8152, 5676], 2: [16065, 2489, 19382, 14671]}
+
+
+def test_a_trial_of_format_1_is_known_as_one_and_says_what_it_lacks(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
+    first = Store(tmp_path / "runs").find("@last").trial(1)
+    assert first.format == 1
+    assert "the lag since the plan" in lacks(first.format)
+    written = sample.whole_run(tmp_path / "new").trial(1)
+    assert (written.format, lacks(written.format)) == (FORMAT, "")
+
+
+def test_a_run_of_format_1_is_shown_as_it_was_judged_and_not_recomputed(tmp_path: Path) -> None:
+    shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
+    run = Store(tmp_path / "runs").find("@last")
+    assert {trial.verdict.kind for trial in run.trials()} == {VerdictKind.SUSTAINED}
+    with pytest.raises(Trouble, match=r"Trial 1 .* was recorded in format 1, which does not have what today's rules"):
+        chosen_trials(run, None)
 
 
 def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
     header = run.path / "run.json"
-    header.write_bytes(header.read_bytes().replace(b'"format": 1', b'"format": 2'))
-    with pytest.raises(NewerFormat, match=r"run\.json was written by a newer streamgauge \(format 2\); upgrade"):
+    header.write_bytes(header.read_bytes().replace(b'"format": 2', b'"format": 3'))
+    with pytest.raises(NewerFormat, match=r"run\.json was written by a newer streamgauge \(format 3\); upgrade"):
         Run.open(run.path)
     (summary,) = Store(tmp_path).runs()
     assert summary.state == "unreadable"

@@ -1,6 +1,7 @@
 """DESIGN's table "Which verdict, which exit code": a row each, with the sentence that carries its number."""
 
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from judge_samples import CHECKED, LAG, LOAD, latencies, objective, recording, seconds, trial, walk
@@ -290,7 +291,9 @@ def p(statistic: str, limit: float, metric: Metric = "event-time") -> Objective:
         *(("p75", 0.75), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99.9", 1.0)),
     ],
 )
-def test_every_statistic_of_a_latency_is_compared_with_its_limit(kind: Kind, statistic: str, value: float) -> None:
+def test_every_statistic_of_a_latency_is_compared_with_its_limit(
+    kind: Literal["event-time", "processing-time"], statistic: str, value: float
+) -> None:
     happened = recording(kinds=spread(kind=kind), firings=100)
     assert judge(happened, p(statistic, value * 1.01, kind)).kind is VerdictKind.SUSTAINED
     broken = judge(happened, p(statistic, value * 0.99, kind))

@@ -19,7 +19,21 @@ def chosen_trials(run: "Run", number: int | None) -> "list[StoredTrial]":
     found = [trial for trial in trials if number in (None, trial.trial.number)]
     if number is not None and not found:
         raise Trouble(f"run {run.id} has no finished trial {number}; it has {len(trials)}")
+    _refuse_older(run, found)
     return found
+
+
+def _refuse_older(run: "Run", trials: "Sequence[StoredTrial]") -> None:
+    """The rules of today need what older formats did not record: judged by them, an old trial would get a verdict that
+    its recording does not support."""
+    from streamgauge.store.formats import lacks
+
+    for stored in trials:
+        if missing := lacks(stored.format):
+            raise Trouble(
+                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which does not "
+                f"have what today's rules need: {missing}. `streamgauge show {run.id}` shows it as it was judged."
+            )
 
 
 def recomputed(run: "Run", trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[Rejudged]":

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from streamgauge.judge.rule import ASSUMED_ERROR, is_runaway
 from streamgauge.model.measurement import Interval, LatencySummary, Measurement
-from streamgauge.model.seconds import KINDS, Kind, Seconds
+from streamgauge.model.seconds import OUTPUT_KINDS, Kind, Seconds
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets, steady, trend
@@ -110,7 +110,7 @@ def measure(recording: Recording) -> Measurement:
         latency_corridor=moves.latency_corridor,
         longest_queue=int(judged["queue"].max(initial=0)),
         drops=int(seconds["drops"].sum()),
-        latencies={kind: s for kind in KINDS if (s := _summary(judged, kind)) is not None},
+        latencies={kind: s for kind in OUTPUT_KINDS if (s := _summary(judged, kind)) is not None},
         account=recording.outcome.account,
         negative=int(judged["negative"].sum()),
         schedule_lag_p99=float(np.quantile(judged["schedule_lag"], 0.99)) if len(judged) else 0.0,

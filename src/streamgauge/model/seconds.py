@@ -14,8 +14,20 @@ import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.int64]
-Kind = Literal["event-time", "processing-time"]
-KINDS: tuple[Kind, ...] = ("event-time", "processing-time")
+Kind = Literal[
+    "event-time", "processing-time", "send-delay", "append-delay", "event-time-windows", "processing-time-windows"
+]
+KINDS: tuple[Kind, ...] = (
+    "event-time",  # one count per output row, in the second in which it was due
+    "processing-time",
+    "send-delay",  # one count per event: how late the generator sent it, in the second in which it was due
+    "append-delay",  # the same until the Kafka broker had appended it; nothing on the queue
+    "event-time-windows",  # one count per window result: its largest latency
+    "processing-time-windows",
+)
+"""What is counted as latencies are. The order is part of the stored format."""
+OUTPUT_KINDS: tuple[Kind, ...] = KINDS[:2]
+"""Latencies of output rows."""
 
 
 def _empty() -> Column:
@@ -39,7 +51,7 @@ class Latencies:
 # What each column holds. "Sum" columns add up when two drivers' seconds are merged, "max" columns keep the larger.
 SUMMED = (
     "offered",  # events that the plan wanted in this second
-    "published",  # events put into the queue
+    "published",  # events put into the queue, or confirmed by the Kafka broker
     "served",  # events handed to the SUT
     "acknowledged",  # events that the SUT is done with
     "acks",  # acknowledgements (micro-batch ends)
@@ -49,15 +61,18 @@ SUMMED = (
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT
     "driver_cpu",  # microseconds of CPU used by the driver
-    "queue",  # longest queue (published − acknowledged) in this second; of several drivers the sum, an upper bound
+    "queue",  # most events that waited to be taken (published − served); of several drivers the sum, an upper bound
 )
 LATEST = (
     "ack_time",  # nanoseconds since the load began of the last acknowledgement, −1 if none
-    "ack_lag",  # published − acknowledged at that moment, −1 if none
+    "ack_lag",  # planned by that moment − acknowledged, −1 if none: waiting anywhere counts
 )
 LARGEST = (
-    "schedule_lag",  # nanoseconds: p99 of actual − intended publication
+    "schedule_lag",  # nanoseconds: largest send delay (actual − intended publication)
     "run_delay",  # nanoseconds the driver's threads waited for a CPU
+    "hiccup",  # nanoseconds: longest time for which the driver's process was not woken
+    "collector_hiccup",  # nanoseconds: the same of the collector
+    "skew",  # nanoseconds of due time: how far one Kafka partition was behind another at most
     "clock_step",  # nanoseconds: wall clock against monotonic clock
     "foreign",  # parts per million of the SUT's cores that were neither idle nor ours; only sums are above zero
     "steal",  # parts per million of the SUT's cores that the hypervisor took, from us or from others

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import LatencySummary
-from streamgauge.model.seconds import KINDS, Kind
+from streamgauge.model.seconds import OUTPUT_KINDS, Kind
 from streamgauge.model.units import format_duration, format_rate, format_share
 from streamgauge.report.story import Judged, failing, holding
 
@@ -47,7 +47,7 @@ def latency_lines(finding: Finding, trials: Sequence[Judged]) -> tuple[LatencyLi
     points = latency_points(finding, trials)
     return tuple(
         _line(kind, at, judged, summary)
-        for kind in KINDS
+        for kind in OUTPUT_KINDS
         for at, judged in points
         if (summary := judged.measurement.latencies.get(kind)) is not None and summary.rows
     )

@@ -133,15 +133,17 @@ def _whole_batches(path: Path, schema: Any) -> dict[str, Column]:  # noqa: ANN40
         with pa.OSFile(str(path), "rb") as file:
             data = file.read()
         stream = pa.ipc.open_stream(pa.BufferReader(data))
-        if not stream.schema.equals(schema):
+        held = stream.schema
+        if any(field.name not in schema.names or field.type != schema.field(field.name).type for field in held):
             raise StoreError(f"{path} is damaged: it has other columns than seconds have")
         for batch in stream:
             batch.validate(full=True)
             batches.append(batch)
     except (pa.ArrowException, OSError, EOFError):
-        pass  # the end of what is whole: torn by a crash, or still being written
-    table = pa.Table.from_batches(batches, schema=schema)
-    return {name: _numbers(table[name]) for name in schema.names}
+        held = batches[0].schema if batches else schema  # torn by a crash, or still being written
+    table = pa.Table.from_batches(batches, schema=held)
+    # an earlier format had fewer columns
+    return {name: _numbers(table[name]) for name in held.names}
 
 
 def read_live(folder: Path) -> Seconds:

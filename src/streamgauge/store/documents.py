@@ -1,6 +1,6 @@
 """Values ↔ JSON documents that know their format and their own digest.
 
-A document is ``{"format": 1, "kind": "trial", "sha256": …, "content": …}``. The digest is taken over the
+A document is ``{"format": 2, "kind": "trial", "sha256": …, "content": …}``. The digest is taken over the
 content, so a flipped bit is an error and never a wrong number. The JSON is strict, for every other reader
 of it: what JSON cannot say (nan, inf) is written as ``{"$float": "nan"}`` and comes back as it was.
 """

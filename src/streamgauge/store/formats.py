@@ -11,8 +11,13 @@ from typing import Any
 
 from streamgauge.store.errors import NewerFormat, StoreError
 
-FORMAT = 1
+FORMAT = 2
 """The format that is written."""
+
+CHANGED = {
+    2: "the lag since the plan, the queue that waits to be taken, send delays, and the second in which outputs were due"
+}
+"""What a format records that those before it do not."""
 
 Reader = Callable[[str, Any], Any]
 """Takes the kind and the content of a document, gives the content in the shape of today."""
@@ -22,7 +27,17 @@ def _as_it_is(kind: str, content: Any) -> Any:  # noqa: ANN401
     return content
 
 
-READERS: dict[int, Reader] = {1: _as_it_is}
+def _read_1(kind: str, content: Any) -> Any:  # noqa: ANN401
+    """The columns of a trial had other meanings: it says so, and is shown as it was judged."""
+    return content | {"format": 1} if kind == "trial" and isinstance(content, dict) else content
+
+
+READERS: dict[int, Reader] = {1: _read_1, 2: _as_it_is}
+
+
+def lacks(version: int) -> str:
+    """What a trial of this format did not record; nothing if it is of today's format."""
+    return "; ".join(what for since, what in CHANGED.items() if since > version)
 
 
 def reader(version: object, path: Path) -> Reader:

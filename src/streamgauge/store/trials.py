@@ -12,6 +12,7 @@ from streamgauge.store import columns
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import FileMark, files_below, mark, mark_file, sync_file, sync_folder, write_synced
 from streamgauge.store.errors import StoreError, told
+from streamgauge.store.formats import FORMAT
 
 MANIFEST = "manifest.json"
 SPEC = "trial.json"
@@ -37,6 +38,8 @@ class Manifest:
     facts: dict[str, Any]
     extent: Extent
     files: dict[str, FileMark]
+    format: int = FORMAT
+    """The recording format: what the columns mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,8 @@ class StoredTrial:
     facts: dict[str, Any]
     extent: Extent
     files: dict[str, FileMark]
+    format: int = FORMAT
+    """The recording format: what the columns mean."""
 
     @property
     def seconds(self) -> int:
@@ -124,7 +129,7 @@ def _extent(seconds: Seconds) -> Extent:
 
 
 def _stored(path: Path, m: Manifest) -> StoredTrial:
-    return StoredTrial(path, m.trial, m.outcome, m.measurement, m.verdict, m.facts, m.extent, m.files)
+    return StoredTrial(path, m.trial, m.outcome, m.measurement, m.verdict, m.facts, m.extent, m.files, m.format)
 
 
 def start_trial(trials: Path, trial: Trial) -> PartialTrial:
