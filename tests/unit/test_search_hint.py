@@ -1,11 +1,13 @@
 """Where a warm-up hints at the limit, the first trial need not go to the end of the range."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
-from search_play import HOLDS, experiment, play
+from search_play import FAILS, HOLDS, UNDECIDED, experiment, play, verdict
 
 from streamgauge.model.experiment import Span
+from streamgauge.model.finding import Finding, Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.search import build
@@ -30,9 +32,9 @@ def searched(hint: float, carries: float = 0.0) -> tuple[list[float], tuple[floa
     return [told.ask.value for told in past], (finding.holds.value, finding.fails.value)
 
 
-def test_a_good_hint_needs_two_full_length_trials() -> None:
+def test_a_good_hint_needs_one_full_length_trial_that_holds_and_two_that_fail() -> None:
     asked, (holds, fails) = searched(970_000.0)
-    assert asked == [970_000.0, pytest.approx(1_018_000, rel=0.001)]
+    assert asked == [970_000.0, *[pytest.approx(1_018_000, rel=0.001)] * 2]
     assert (holds, fails) == (asked[0], asked[1])
 
 
@@ -48,7 +50,7 @@ def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
 @pytest.mark.parametrize("hint", [700_000.0, 930_000.0, 1_100_000.0, 1_800_000.0])
 def test_the_cpu_time_of_an_event_says_how_far_the_next_step_goes(hint: float, carries: float) -> None:
     asked, (holds, fails) = searched(hint, carries * TRUTH)
-    assert len(asked) <= 5, asked
+    assert len(asked) <= 6, asked
     assert holds <= TRUTH < fails
     assert fails / holds <= 1.05
 
@@ -89,4 +91,82 @@ def test_without_a_hint_nothing_changes() -> None:
 
 def test_the_forecast_believes_in_a_hint_as_far_as_hints_go() -> None:
     question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
-    assert build(question, "spark", 1_000_000.0).forecast().likely <= 4
+    assert build(question, "spark", 1_000_000.0).forecast().likely <= 5
+
+
+def test_steps_grow_while_every_load_holds() -> None:
+    """The guide's own function: the hint was 2.94M/s, and more than 3.4M/s held."""
+    search = build(experiment(span=Span((50_000.0, 50_000_000.0)), strategy="adaptive"), "spark", 2_940_000.0)
+    past = play(search, lambda ask: verdict(ask.value <= 4_000_000.0))
+    steps = [later.ask.value / told.ask.value - 1 for told, later in pairwise(past[:4])]
+    assert steps == [pytest.approx(step, rel=0.02) for step in (0.05, 0.1, 0.2)]
+    assert len(past) <= 7
+
+
+def answered(said: dict[float, list[Verdict]], hint: float) -> tuple[list[float], Finding]:
+    """A search whose trials at a value say what is listed for it, one after the other; elsewhere the truth."""
+    search = build(experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive"), "spark", hint)
+    past = play(search, lambda ask: said[ask.value].pop(0) if said.get(ask.value) else judged(ask))
+    (finding,) = search.findings(past)
+    return [told.ask.value for told in past], finding
+
+
+def test_the_failing_end_is_measured_a_second_time_before_it_counts() -> None:
+    asked, finding = answered({}, 970_000.0)
+    assert finding.fails is not None
+    assert asked[1:] == [finding.fails.value, finding.fails.value]
+    assert finding.fails.trials == (2, 3)
+
+
+@pytest.mark.parametrize("second", [HOLDS, UNDECIDED])
+def test_a_failure_that_a_second_and_a_third_trial_do_not_confirm_is_not_the_failing_end(second: Verdict) -> None:
+    asked, finding = answered({960_000.0: [FAILS, second]}, 960_000.0)
+    assert asked[:2] == [960_000.0, pytest.approx(914_700, rel=0.001)], "it failed, and the next one below held"
+    assert asked.count(960_000.0) == 3
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert finding.fails.value > TRUTH, finding.sentence
+    said = [note for note in finding.notes if note.startswith("960k/s")]
+    assert said, "the trials that disagree are named"
+
+
+def test_a_failure_that_two_of_three_trials_confirm_is_the_failing_end() -> None:
+    asked, finding = answered({1_030_000.0: [FAILS, HOLDS]}, 1_030_000.0)
+    assert asked.count(1_030_000.0) == 3
+    assert finding.fails is not None
+    assert (finding.fails.value, len(finding.fails.trials)) == (1_030_000.0, 2)
+    assert "1.03M/s: 1 of 3 full-length trials held (trials 1, 3, 4)" in finding.notes
+
+
+def test_a_system_that_fails_at_its_lowest_load_is_measured_twice_as_well() -> None:
+    asked, finding = answered({50_000.0: [FAILS, FAILS]}, 10.0)
+    assert asked == [50_000.0, 50_000.0]
+    assert finding.status == "none-holds"
+
+
+def test_points_that_are_not_monotone_are_measured_again() -> None:
+    """A failure below a load that held, as one disturbed trial leaves it: first the failure, then what held."""
+    search = build(experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive"), "spark", 960_000.0)
+    past = [
+        Told(Ask("load", value, "confirm"), judged_as, number)
+        for number, (value, judged_as) in enumerate(((900_000.0, HOLDS), (940_000.0, FAILS), (980_000.0, HOLDS)), 1)
+    ]
+    whole = play(search, lambda ask: FAILS if ask.value == 940_000.0 else judged(ask), past)
+    assert [told.ask.value for told in whole[3:]] == [940_000.0, 980_000.0]
+    (finding,) = search.findings(whole)
+    assert any(note.startswith("not monotone: 940k/s fails (trials 2, 4)") for note in finding.notes)
+    whole = play(search, judged, past)
+    assert [told.ask.value for told in whole[3:5]] == [940_000.0, 940_000.0], "it held, so a third trial decides"
+    (finding,) = search.findings(whole)
+    assert finding.holds is not None
+    assert finding.holds.value == 980_000.0
+
+
+def test_a_second_trial_that_stays_invalid_leaves_the_first() -> None:
+    """The search does not end there, and the result says that the load was measured once."""
+    invalid = Verdict(VerdictKind.INVALID, ("the generator was late",))
+    asked, finding = answered({1_030_000.0: [FAILS, invalid, invalid, invalid]}, 1_030_000.0)
+    assert asked.count(1_030_000.0) == 4
+    assert finding.fails is not None
+    assert finding.fails.trials == (1,)
+    assert any("1.03M/s could not be measured once more" in note for note in finding.notes)

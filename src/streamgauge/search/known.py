@@ -165,7 +165,7 @@ def learn(line: Line, past: Iterable[Told], repetitions: int = 1, retries: int =
         groups.setdefault(told.ask.value, []).append(told)
     given_up = _given_up(trials, retries)
     points = [
-        _point(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()))
+        _point(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()), votes=bool(line.hint))
         for value in dict.fromkeys((*groups, *given_up))
     ]
     points += [p for p in _taken(line) if p.value not in groups and p.value not in given_up]
@@ -181,11 +181,14 @@ def _given_up(trials: Iterable[Told], retries: int) -> dict[float, tuple[Told, .
     return {ask.value: tuple(failed) for ask, failed in by_ask.items() if len(failed) > retries}
 
 
-def _point(value: float, answers: tuple[Told, ...], repetitions: int, invalid: tuple[Told, ...]) -> Point:
+def _point(
+    value: float, answers: tuple[Told, ...], repetitions: int, invalid: tuple[Told, ...], *, votes: bool
+) -> Point:
+    """What these trials say of a value; ``votes``: the majority counts, however often they contradict each other."""
     full = tuple(t for t in answers if t.ask.purpose in _FIRM)
     deciding = full or answers
     state = _majority(deciding) if deciding else None
-    if len(full) >= repetitions + EXTRA and len({t.verdict.holds for t in full}) > 1:
+    if not votes and len(full) >= repetitions + EXTRA and len({t.verdict.holds for t in full}) > 1:
         state = None
     if invalid and not full and invalid[-1].ask.purpose in _FIRM:
         state = None  # what short trials said could not be confirmed

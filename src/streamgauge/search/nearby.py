@@ -1,9 +1,12 @@
 """From a hint at the boundary to both ends of the bracket, in full-length trials.
 
 A warm-up has shown about where a system falls behind. The first trial is there. Then the load goes up or down until
-both ends are known, by steps that begin with the precision, or as far as the CPU time that an event cost says. What
-lies between the ends is halved. A load that could not be decided stays in the middle: its neighbours could not be
-decided either.
+both ends are known, by steps that begin with the precision and grow, or as far as the CPU time that an event cost
+says. What lies between the ends is halved. A load that could not be decided stays in the middle: its neighbours could
+not be decided either.
+
+One trial is never the failing end: it is measured a second time before it counts, and a third time if the two disagree.
+So are points that are not monotone, a failure below a load that held.
 
 The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster than
 it can work at the length of batch that its objectives allow.
@@ -18,11 +21,13 @@ from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 from streamgauge.search.supported import supported, why_wide
 
-_ALIKE = 3
-"""So many trials in a row may say the same before steps grow."""
+_GROWTH = 2
+"""Steps grow by this factor while trials say the same: the hint was wrong, and nobody knows by how much."""
 HOLDING, _DRAINING = 0.97, 0.93
 """What is held of what the cores would carry without a pause: measured on Spark in loads that hold, and in loads that
 do not, whose micro-batches are longer and cost less for an event."""
+_TWICE = 2
+"""Full-length trials of the failing end, at least."""
 _CLEARLY = 1.5
 """Steps of the precision by which a guess must differ to be followed."""
 _LEAP = 1.5
@@ -35,10 +40,22 @@ _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 def next_step(wanted: Line, known: Known) -> Step:
     """The next trial, or the bracket."""
     line = supported(wanted, None)
-    value = _next_value(line, known)
+    value = _again(known.fails, *known.beyond) if known.beyond else None
+    value = value or _next_value(line, known) or _again(known.fails)
     if value is not None:
         return Try(value, "confirm")
     return known.bracket(_why_wide(line, known) or why_wide(wanted, line, None))
+
+
+def _again(*points: Point | None) -> float | None:
+    """The first of these values whose full-length trials are not enough: one, or two that disagree."""
+    for point in points:
+        if point is None or point.taken:
+            continue
+        said = [told.verdict.holds for told in point.full]
+        if len(said) < _TWICE or (len(said) == _TWICE and len(set(said)) > 1):
+            return point.value
+    return None
 
 
 def _next_value(line: Line, known: Known) -> float | None:
@@ -55,13 +72,13 @@ def _next_value(line: Line, known: Known) -> float | None:
 def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
     """A step further than the last of these values; None at the end of the line.
 
-    Some steps of the precision, for the hint is mostly good; then they grow, for it was not. Where the cores would
-    carry clearly less, or more, what they carry is tried. What could not be decided is close to the boundary: one
-    step of the precision more.
+    The first step is the precision, because the hint is mostly good; each further one is larger, because it was not.
+    Where the cores would carry clearly less, or more, what they carry is tried. What could not be decided is close to
+    the boundary: one step of the precision more.
     """
     last = points[-1]
-    alike = sum(p.state is last.state for p in points) if last.state is not None else 0
-    value = last.value * (1 + line.precision * 3 ** max(0, alike - _ALIKE) - _SLACK) ** way
+    alike = sum(p.state is last.state for p in points) if last.state is not None else 1
+    value = last.value * (1 + line.precision * _GROWTH ** (alike - 1) - _SLACK) ** way
     guess, clear = _carried(points), 1 + _CLEARLY * line.precision
     if way > 0 and guess > last.value * clear:
         value = min(max(value, guess), last.value * _LEAP)
