@@ -47,6 +47,22 @@ def test_a_noiseless_system_has_a_capacity_for_every_number_of_instances(tmp_pat
         assert finding["holds"]["value"] <= boundary <= finding["fails"]["value"]
 
 
+def test_a_search_that_is_repeated_gives_the_spread_between_starts_even_if_it_was_interrupted(tmp_path: Path) -> None:
+    noisy = CAPACITY.replace("find: capacity", "find: sustainable-throughput").replace(
+        "instances: [1, 2, 3, 4, 5, 6, 7, 8]\n", "search: {starts: 3}\n"
+    )
+    said = streamgauge("run", write(tmp_path, noisy), "--out", tmp_path / "runs", "--json", "--budget", "5m")
+    (finding,) = said.document["findings"]
+    assert 0 < len(finding["starts"]) < 3
+    said = streamgauge("resume", "--out", tmp_path / "runs", "--json")
+    assert said.code == 0, said.err
+    (finding,) = said.document["findings"]
+    assert [start["number"] for start in finding["starts"]] == [1, 2, 3]
+    assert {trial["start"] for trial in said.document["trials"]} == {1, 2, 3}
+    assert finding["spread"] == pytest.approx(0, abs=0.05)
+    assert "the middles of 3 starts are" in finding["sentence"]
+
+
 def test_a_plain_measurement_that_is_undecided_is_extended_up_to_trial_limit(tmp_path: Path) -> None:
     """The load is at the boundary itself, so no noise ever tells on which side it is."""
     changes = ("engine.capacity=99k/s", "engine.noise=8%", "load.rate=100k/s", "trial.limit=150s")

@@ -21,6 +21,15 @@ Holds 100k/s and fails at 104k/s (4.0% apart).
   fails at 104k/s (trial 3)
   4 trials, 2m 20s of trial time
   note: 102k/s could not be decided (trial 4)
+  circumstances:
+    - one start of the system under test
+    - the passing load was measured once, the failing load once
+    - the queue may grow by 1% of the load, judged over 30 s at the passing load
+    and 30 s at the failing load
+    - no trial was INVALID or UNDECIDED
+    - others took up to 0% of the system's cores at the two bounds, 0% of it the
+    hypervisor
+    - every trial became steady after its warm-up
   why it stopped there (trial 3, 104k/s):
     - its core was 97 % busy
     - Python workers took 31 % of the core

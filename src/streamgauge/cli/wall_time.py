@@ -50,7 +50,8 @@ def beside(question: "Experiment", choice: "EngineChoice", engine: "Engine", tri
     warming = engine.warming(choice.options)
     start = _START + min(_WARM, warming.limit / SECOND)
     grow = _GROW if hinted(question, engine, choice) else 0.0
-    return Wall(start * (1 if warming.shared else max(trials, 1)) + grow, each)
+    starts = question.search.starts
+    return Wall(start * (starts if warming.shared else max(trials, 1)) + grow * starts, each)
 
 
 def before(question: "Experiment", real: bool) -> float:

@@ -60,6 +60,8 @@ class SearchPlan:
     """For demand: start each load at the demand of the load below it (Theodolite §6)."""
     also: tuple[float, ...] = ()
     """For the sustainable throughput: shares of it that are measured once it is found (Karimov: 90 %)."""
+    starts: int = 1
+    """How often the whole search is made, each time on processes that were started for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_low
 from typing import Literal
 
 from streamgauge.model.measurement import Verdict
@@ -37,6 +38,22 @@ class End:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """What the search found after one start of the system under test; ``number`` counts from one."""
+
+    number: int
+    holds: float | None
+    fails: float | None
+    trials: int = 0
+
+    @property
+    def middle(self) -> float:
+        """The middle of both ends, or the only one."""
+        ends = [end for end in (self.holds, self.fails) if end is not None]
+        return sum(ends) / len(ends)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """The answer for one line of the search.
 
@@ -55,6 +72,14 @@ class Finding:
     trials: int = 0
     also: tuple[tuple[float, int], ...] = ()
     """(share, trial): the trials that measured this share of what holds, in the order in which they were asked for."""
+    starts: tuple[Start, ...] = ()
+    """Every start that has a result, where a search was made; several, if the whole search was repeated."""
+
+    @property
+    def spread(self) -> float | None:
+        """How far the results of several starts are apart, as a share of the one in the middle."""
+        middles = sorted(start.middle for start in self.starts)
+        return (middles[-1] - middles[0]) / median_low(middles) if len(middles) > 1 else None
 
     @property
     def width(self) -> float | None:

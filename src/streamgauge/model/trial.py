@@ -31,6 +31,8 @@ class Ask:
     purpose: Purpose
     fixed: tuple[tuple[str, float], ...] = ()
     repetition: int = 0
+    start: int = 0
+    """Which start of the system under test it is of, where the whole search is repeated."""
 
     @property
     def line(self) -> str:

@@ -164,7 +164,7 @@ def _search(entries: Mapping[str, Entry], problems: Problems) -> SearchPlan:
     section = _section(SearchSection, "search", entries, problems)
     if section is None:
         return SearchPlan()
-    return SearchPlan(section.strategy, section.precision, section.lower_bound, tuple(section.also))
+    return SearchPlan(section.strategy, section.precision, section.lower_bound, tuple(section.also), section.starts)
 
 
 def _section(kind: type[S], name: str, entries: Mapping[str, Entry], problems: Problems) -> S | None:

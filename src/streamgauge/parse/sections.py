@@ -18,6 +18,7 @@ MOST_RATE = 9e9
 """No plan holds more events per second (model/profile.py)."""
 MOST_LEVELS = 500
 MOST_SHARES = 20
+MOST_STARTS = 100
 
 Time = Annotated[Duration, Field(gt=0, le=LONGEST)]
 Load = Annotated[Rate, Field(gt=0, le=MOST_RATE)]
@@ -65,6 +66,10 @@ class SearchSection(Section):
         default_factory=list,
         max_length=MOST_SHARES,
         description="for sustainable-throughput: shares of what holds that are measured too",
+    )
+
+    starts: Count = Field(
+        default=1, ge=1, le=MOST_STARTS, description="how often the whole search is made, on fresh processes each time"
     )
 
     @field_validator("also")

@@ -75,7 +75,8 @@ def _span(span: Span, unit: Unit) -> dict[str, Any]:
 def _search(plan: SearchPlan, demand: bool) -> dict[str, Any]:
     said: dict[str, Any] = {"strategy": plan.strategy, "precision": spell(plan.precision, "share")}
     said |= {"lower_bound": plan.lower_bound} if demand else {}
-    return said | ({"also": [spell(share, "share") for share in plan.also]} if plan.also else {})
+    said |= {"also": [spell(share, "share") for share in plan.also]} if plan.also else {}
+    return said | ({"starts": plan.starts} if plan.starts > 1 else {})
 
 
 def _trial(plan: TrialPlan) -> dict[str, Any]:

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import End, Finding
+from streamgauge.report.circumstances import circumstances
 from streamgauge.report.encode import document
 from streamgauge.report.story import Judged, Story, trials_of
 from streamgauge.report.why import why
@@ -21,12 +23,12 @@ def run_document(story: Story) -> dict[str, Any]:
         experiment=story.experiment,
         ended=story.ended,
         seconds=sum(t.seconds for t in story.trials),
-        findings=[_finding(f, story.trials) for f in story.findings],
+        findings=[_finding(f, story.trials, story.asked) for f in story.findings],
         trials=[_trial(t, units) for t in story.trials],
     )
 
 
-def _finding(finding: Finding, trials: Sequence[Judged]) -> dict[str, Any]:
+def _finding(finding: Finding, trials: Sequence[Judged], asked: Experiment | None) -> dict[str, Any]:
     own = trials_of(finding, trials)
     return {
         "engine": finding.engine,
@@ -41,6 +43,9 @@ def _finding(finding: Finding, trials: Sequence[Judged]) -> dict[str, Any]:
         "notes": list(finding.notes),
         "why": _why(finding, own),
         "also": [{"share": share, "trial": trial} for share, trial in finding.also],
+        "circumstances": asdict(circumstances(finding, own, asked)),
+        "starts": [asdict(start) for start in finding.starts],
+        "spread": finding.spread,
         "trials": len(own),
         "seconds": sum(t.seconds for t in own),
     }
@@ -77,6 +82,7 @@ def _trial(judged: Judged, units: dict[str, str]) -> dict[str, Any]:
         "instances": trial.instances,
         "purpose": trial.ask.purpose,
         "repetition": trial.ask.repetition,
+        "start": trial.ask.start + 1,
         "seed": trial.seed,
         "verdict": verdict.kind.value,
         "reasons": list(verdict.reasons),

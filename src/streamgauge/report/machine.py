@@ -9,7 +9,17 @@ from streamgauge.report.story import Judged, Story
 
 Pair = tuple[str, str]
 
-_NOT_SETTINGS = {"explanation", "phases", "unchecked", "start_ns", "wall_ns", "sitting_ns", "updates", "broker_use"}
+_NOT_SETTINGS = {
+    "explanation",
+    "phases",
+    "unchecked",
+    "start_ns",
+    "wall_ns",
+    "sitting_ns",
+    "updates",
+    "broker_use",
+    "micro_batches",
+}
 _TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300

@@ -18,6 +18,7 @@ def finding_section(finding: FindingView, titled: bool) -> Markup:
         element("h2", finding.title or finding.engine, class_="finding") if titled else None,
         *_why(finding.why),
         *_bracket(finding),
+        *_circumstances(finding),
         *_latency(finding.latencies),
         element("p", as_sentence(finding.no_latency)) if finding.no_latency else None,
         element("p", as_sentence(finding.updates)) if finding.updates else None,
@@ -62,15 +63,27 @@ def _bracket(finding: FindingView) -> list[Child]:
     ]
 
 
+def _circumstances(finding: FindingView) -> list[Child]:
+    if not finding.circumstances:
+        return []
+    return [
+        element("h2", "Circumstances"),
+        element("ul", *(element("li", as_sentence(said)) for said in finding.circumstances)),
+    ]
+
+
 def _trials(finding: FindingView) -> Markup:
     own_value = any(row.value != row.load for row in finding.rows)
-    heads: list[Child] = ["trial", "for", "verdict", "because", "proves"]
+    several = any(row.start > 1 for row in finding.rows)
+    heads: list[Child] = ["trial", *(["start"] if several else []), "for", "verdict", "because", "proves"]
     heads += [searched_name(finding)] if own_value else []
     heads += ["load", "queue growth", "avg latency", "recorded"]
-    return table(heads, (_trial(row, own_value) for row in finding.rows), numbers=5, class_="trials")
+    return table(
+        heads, (_trial(row, own_value, several) for row in finding.rows), numbers=6 if several else 5, class_="trials"
+    )
 
 
-def _trial(row: TrialRow, own_value: bool) -> list[Child]:
+def _trial(row: TrialRow, own_value: bool, several: bool) -> list[Child]:
     verdict = element("b", row.verdict, class_=f"verdict {row.verdict.lower()}")
     log = (
         element("details", element("summary", "its last words"), element("pre", "\n".join(row.log)))
@@ -78,7 +91,14 @@ def _trial(row: TrialRow, own_value: bool) -> list[Child]:
         else None
     )
     because = element("div", row.reason, log)
-    cells: list[Child] = [str(row.number), row.purpose, verdict, because, row.proves]
+    cells: list[Child] = [
+        str(row.number),
+        *([str(row.start)] if several else []),
+        row.purpose,
+        verdict,
+        because,
+        row.proves,
+    ]
     cells += [row.value] if own_value else []
     return [*cells, row.load, row.trend, row.latency, f"{row.seconds} s"]
 

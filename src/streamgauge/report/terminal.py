@@ -45,6 +45,8 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     parts.append(Text(as_sentence(finding.sentence), style=style))
     parts += [Text(f"  {line}") for line in _bracket(finding)]
     parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2), expand=False) for note in finding.notes]
+    if finding.circumstances:
+        parts += [Text("  circumstances:"), *(_item(said) for said in finding.circumstances)]
     if finding.why is not None:
         parts += _why(finding.why)
     if finding.latencies:
@@ -74,8 +76,12 @@ def _why(reason: Why) -> list[RenderableType]:
     lead = "why it stopped there" if reason.where == "fails" else "how busy it was"
     return [
         Text(f"  {lead} (trial {reason.trial}, {reason.load}):"),
-        *(Padding(Text(f"- {limit.sentence}"), (0, 0, 0, 4), expand=False) for limit in reason.limits[:_LIMITS]),
+        *(_item(limit.sentence) for limit in reason.limits[:_LIMITS]),
     ]
+
+
+def _item(said: str) -> Padding:
+    return Padding(Text(f"- {said}"), (0, 0, 0, 4), expand=False)
 
 
 def _latency(lines: Sequence[LatencyLine]) -> Table:
@@ -91,8 +97,11 @@ def _latency(lines: Sequence[LatencyLine]) -> Table:
 
 def _table(finding: FindingView) -> Table:
     own_value = any(row.value != row.load for row in finding.rows)
+    several = any(row.start > 1 for row in finding.rows)
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
     table.add_column("trial", justify="right", no_wrap=True)
+    if several:
+        table.add_column("start", justify="right", no_wrap=True)
     table.add_column("for", no_wrap=True)
     if own_value:
         table.add_column(searched_name(finding), justify="right", no_wrap=True)
@@ -101,13 +110,14 @@ def _table(finding: FindingView) -> Table:
     table.add_column("verdict", no_wrap=True)
     table.add_column("because", overflow="fold", ratio=1)
     for row in finding.rows:
-        table.add_row(*_cells(row, own_value))
+        table.add_row(*_cells(row, own_value, several))
     return table
 
 
-def _cells(row: TrialRow, own_value: bool) -> list[RenderableType]:
+def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType]:
     because = f"[{row.proves}] {row.reason}" if row.proves else row.reason
-    cells: list[RenderableType] = [Text(str(row.number)), Text(row.purpose)]
+    start = [Text(str(row.start))] if several else []
+    cells: list[RenderableType] = [Text(str(row.number)), *start, Text(row.purpose)]
     if own_value:
         cells.append(Text(row.value))
     verdict = Text(row.verdict, style=_COLOURS.get(row.verdict, ""))

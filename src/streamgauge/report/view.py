@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from streamgauge.model.finding import End, Finding, titles
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
 from streamgauge.report.checked import outputs_checked
+from streamgauge.report.circumstances import circumstances
 from streamgauge.report.latency import LatencyLine, latency_lines, no_latency, updates
 from streamgauge.report.machine import transport
 from streamgauge.report.story import Judged, Story, trials_of
@@ -27,6 +28,8 @@ class TrialRow:
     trend: str
     """Growth of the queue as a share of the load."""
     reason: str
+    start: int
+    """Which start of the system it is of, from one."""
     proves: str
     """``holds`` or ``fails`` if this trial proves an end of the bracket."""
     log: tuple[str, ...] = ()
@@ -55,6 +58,8 @@ class FindingView:
     no_latency: str
     updates: str
     """On first and last rows, where windows came out many times."""
+    circumstances: tuple[str, ...] = ()
+    """How the bounds came about, a sentence each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,7 @@ def _finding(title: str, finding: Finding, story: Story) -> FindingView:
         latencies=latency_lines(finding, own),
         no_latency=no_latency(finding, own),
         updates=updates(finding, own),
+        circumstances=circumstances(finding, own, story.asked).sentences,
     )
 
 
@@ -146,6 +152,7 @@ def _row(judged: Judged, finding: Finding) -> TrialRow:
         latency=format_duration(event_time.average) if event_time and event_time.rows else "–",
         trend=_trend(judged),
         reason=verdict.reasons[0] if verdict.reasons else "",
+        start=trial.ask.start + 1,
         proves=_proves(trial.number, finding),
         log=judged.outcome.log_tail,
     )

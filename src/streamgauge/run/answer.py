@@ -9,6 +9,7 @@ from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.units import SECOND
 from streamgauge.run.exits import ExitCode
 from streamgauge.search import build
+from streamgauge.search.starts import combine
 from streamgauge.store import Run
 
 _OF_STATUS = {"failed": ExitCode.SUT_FAILED, "invalid": ExitCode.INVALID}
@@ -35,8 +36,9 @@ def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
     """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
     findings: list[Finding] = []
     for choice in experiment.engines:
-        search = build(experiment, choice.label, hint_of(run, choice.label))
-        findings += search.findings(run.past(choice.label), ended)
+        past, starts = run.past(choice.label), range(experiment.search.starts)
+        searches = [build(experiment, choice.label, hint_of(run, choice.label, start), start) for start in starts]
+        findings += combine([search.findings(past, ended) for search in searches])
     verdicts = {k.trial.number: k.verdict for k in run.trials() if _measured(k.measurement, k.verdict)}
     return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
 
@@ -46,12 +48,14 @@ def _measured(measurement: Measurement, verdict: Verdict) -> bool:
     return measurement.published_rate > 0 or verdict.kind is VerdictKind.FAILED
 
 
-def hint_of(run: Run, engine: str) -> float:
-    """The load that an engine's search began with, where its warm-up hinted at one, as its first trial keeps it.
+def hint_of(run: Run, engine: str, start: int = 0) -> float:
+    """The load that an engine's search began with after this start, where its warm-up hinted at one, as the first
+    trial keeps it.
 
     Without it a search that went by the hint would be answered as one that did not, and be called unfinished.
     """
-    first = next((kept.facts for kept in run.trials() if kept.trial.engine == engine), {})
+    own = (kept for kept in run.trials() if (kept.trial.engine, kept.trial.ask.start) == (engine, start))
+    first = next((kept.facts for kept in own), {})
     warmed = first.get("warmed", {})
     return float(warmed.get("reach", 0.0)) if isinstance(warmed, Mapping) else 0.0
 

@@ -46,9 +46,7 @@ def explore(
         ground, begun = _Ground(systems, kafka), Clock().wall_ns()
         exploration = _Exploration(experiment, run, limits, listener, ground, run.trial_count(), spent(run), begun)
         for choice in experiment.engines:
-            ended = exploration.search(choice)
-            if systems is not None:
-                systems.release(choice.label)
+            ended = exploration.searches(choice)
             if ended:
                 break
     explored = answer(experiment, run, ended)
@@ -104,11 +102,22 @@ class _Exploration:
     begun: int
     """When this sitting began: the run, or a resume of it. Nanoseconds since 1970."""
 
-    def search(self, choice: EngineChoice) -> str:
-        """Everything one engine is asked. Returns why the whole run has to end here, or nothing."""
+    def searches(self, choice: EngineChoice) -> str:
+        """Everything one engine is asked, after every start of it. Returns why the whole run ends here, or nothing."""
+        for start in range(self.experiment.search.starts):
+            ended = self._search(choice, start)
+            if self.ground.systems is not None:
+                self.ground.systems.release(choice.label)
+            if ended:
+                return ended
+        return ""
+
+    def _search(self, choice: EngineChoice, start: int) -> str:
+        """The whole search after one start."""
         past = list(self.run.past(choice.label))
-        hint = hint_of(self.run, choice.label) if past else self._hint(choice)
-        search = build(self.experiment, choice.label, hint)
+        begun = any(told.ask.start == start for told in past)
+        hint = hint_of(self.run, choice.label, start) if begun else self._hint(choice)
+        search = build(self.experiment, choice.label, hint, start)
         expected = search.forecast().likely
         while True:
             stop = next((told for told in past if told.verdict.stops_run), None)

@@ -40,6 +40,8 @@ class Search:
     engine: str
     hint: float = 0.0
     """A load near the limit, where a warm-up hints at one: the first trial need not go to the end of the range."""
+    start: int = 0
+    """Which start of the system it is of, where the whole search is repeated: only its own trials count."""
     _last: dict[Line, tuple[list[Told], Place]] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Where each line stood when last looked at. It saves work on lines that are done and never changes an answer."""
 
@@ -50,15 +52,23 @@ class Search:
 
     def next(self, past: Sequence[Told]) -> Ask | None:
         """The next trial; None when everything is found, or nothing more can be."""
-        if self._stopped(past):
+        own = self._own(past)
+        if self._stopped(own):
             return None
-        return next((p.next for p in self._places(past) if isinstance(p.next, Ask)), None)
+        ask = next((p.next for p in self._places(own) if isinstance(p.next, Ask)), None)
+        return replace(ask, start=self.start) if ask else None
+
+    def _own(self, past: Sequence[Told]) -> list[Told]:
+        """The trials of this start, as if there were no other."""
+        own = [told for told in past if told.ask.start == self.start]
+        return [replace(told, ask=replace(told.ask, start=0)) for told in own] if self.start else own
 
     def findings(self, past: Sequence[Told], ended: str = "") -> tuple[Finding, ...]:
         """The answers so far. ``ended`` says why the run stops before the search is done."""
-        stop = self._stopped(past)
+        own = self._own(past)
+        stop = self._stopped(own)
         found: list[Finding] = []
-        for place in self._places(past):
+        for place in self._places(own):
             here = stop if stop and _belongs(stop, place.known.line) else None
             elsewhere = answer.stop_reason(stop) if stop else ended
             case = answer.Case(self.experiment, self.engine, place.known, place.bracket, here, elsewhere, place.parts)
@@ -66,8 +76,8 @@ class Search:
         return tuple(found)
 
     def forecast(self) -> forecast.Forecast:
-        """How many trials this will take if every trial is clear."""
-        return forecast.forecast(self.lines, self.next)
+        """How many trials this will take if every trial is clear, over all starts."""
+        return forecast.forecast(self.lines, self.next).times(self.experiment.search.starts)
 
     def most_trials(self, retries: int) -> int:
         """A bound on the number of trials, whatever they say, if each may be INVALID ``retries`` times in a row."""
@@ -77,7 +87,7 @@ class Search:
         else:
             valid = sum(_most_answers(line, trial.repetitions) + trial.repetitions for line in self.lines)
             valid += len(self.lines) * len(self.experiment.search.also)
-        return valid * (retries + 1) + (1 if retries else 0)
+        return (valid * (retries + 1) + (1 if retries else 0)) * self.experiment.search.starts
 
     def _stopped(self, past: Sequence[Told]) -> Told | None:
         """The trial after which no search can go on: falsified output, or two values in a row that were INVALID as
@@ -180,9 +190,9 @@ class Search:
         return Ask(known.line.dimension, value, purpose, known.line.fixed, done)
 
 
-def build(experiment: Experiment, engine: str, hint: float = 0.0) -> Search:
-    """The search of this experiment on the engine with this label."""
-    return Search(experiment, engine, hint)
+def build(experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0) -> Search:
+    """The search of this experiment on the engine with this label, after this start of it."""
+    return Search(experiment, engine, hint, start)
 
 
 def _most_answers(line: Line, repetitions: int) -> int:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
@@ -28,6 +28,10 @@ class Forecast:
     full_least: int
     full_likely: int
     full_most: int
+
+    def times(self, starts: int) -> "Forecast":
+        """The same search so many times."""
+        return Forecast(*(starts * getattr(self, field.name) for field in fields(self)))
 
 
 def forecast(lines: Sequence[Line], ask: Callable[[Sequence[Told]], Ask | None]) -> Forecast:

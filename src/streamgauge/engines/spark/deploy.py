@@ -5,7 +5,6 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 from streamgauge.engines.base import (
@@ -23,7 +22,7 @@ from streamgauge.engines.base import (
 from streamgauge.engines.java import java_problem
 from streamgauge.engines.spark import own, suits
 from streamgauge.engines.spark.blame import out_of_memory
-from streamgauge.engines.spark.explain import BATCH_LOG, explain, watermark
+from streamgauge.engines.spark.explain import BATCH_LOG, explain, micro_batches, watermark
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
 from streamgauge.engines.spark.orders import CONNECTOR, connector, query_order, session_child
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
@@ -168,7 +167,7 @@ class SparkSession(Standing):
         except LineError as error:
             raise self._lost(error) from error
         said = self.told() | {"outputs": answer["outputs"]} if answer.get("outputs") else self.told()
-        deployment = SparkDeployment(self, self._running, self._line, order.folder, said)
+        deployment = SparkDeployment(self, self._running, self._line, order, said)
         deployment.query = str(answer.get("query", ""))
         if "error" in answer:
             sentence = _naming(answer["error"], settings, "")
@@ -223,9 +222,12 @@ class SparkSession(Standing):
 class SparkDeployment:
     """The query of one trial while it runs."""
 
-    def __init__(self, session: SparkSession, running: Running, line: Line, folder: Path, said: dict[str, Any]) -> None:
+    def __init__(
+        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, said: dict[str, Any]
+    ) -> None:
         self._session, self._running, self._line = session, running, line
-        self._folder, self._said = folder, said
+        self._folder, self._said = order.folder, said
+        self._trigger = order.trigger_ns if order.mode == "micro-batch" else 0
         self.query = ""
         """Spark's own number of this start of the query."""
         self._failure: Failure | None = None
@@ -259,7 +261,9 @@ class SparkDeployment:
 
     def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
         """Spark's own numbers of the judged stretch: an explanation."""
-        return {"explanation": explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))}
+        said = {"explanation": explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))}
+        took = micro_batches(self._folder, since_ns, until_ns, self._trigger)
+        return said | ({"micro_batches": took} if took else {})
 
     def watermark(self) -> Watermark | None:
         """The watermark of the last finished micro-batch; None if the query has none."""

@@ -41,6 +41,16 @@ def explain(folder: Path, since_ns: int, until_ns: int, cores: int) -> list[Line
     return sorted(lines, key=lambda line: -line["share"])
 
 
+def micro_batches(folder: Path, since_ns: int, until_ns: int, trigger_ns: int) -> dict[str, float]:
+    """How long micro-batches took between two moments, beside the trigger; nothing where none ended there."""
+    batches = _between(folder / BATCH_LOG, since_ns, until_ns)
+    took = batches["trigger_ms"][batches["add_batch_ms"] > 0] if batches else np.zeros(0, np.int64)
+    if not len(took):
+        return {}
+    trigger = {"trigger_ms": trigger_ns / _MILLI} if trigger_ns else {}
+    return {"count": len(took), "mean_ms": round(float(took.mean()), 1), "longest_ms": float(took.max()), **trigger}
+
+
 def watermark(path: Path) -> Watermark | None:
     """The watermark that the query reports in the log of its micro-batches; None if it has none.
 

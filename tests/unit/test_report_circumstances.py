@@ -1,0 +1,119 @@
+"""The result states its circumstances: how the bounds came about, for those who did not see the run."""
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from report_samples import ASKED, EXPLAINED, FINDING, STORY, judged
+from rich.console import Console
+
+from streamgauge.model.finding import End, Start
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.report.circumstances import circumstances
+from streamgauge.report.document import run_document
+from streamgauge.report.html import render_page
+from streamgauge.report.page import view_page
+from streamgauge.report.story import Judged, Story
+from streamgauge.report.terminal import render_run
+from streamgauge.report.view import view_run
+
+WARM: dict[str, Any] = {"warmed": {"seconds": 45, "flat": True, "started": 14.0, "load": 2e5}}
+BATCHES: dict[str, Any] = {
+    "micro_batches": {"count": 15, "mean_ms": 1620.0, "longest_ms": 1900.0, "trigger_ms": 2000.0}
+}
+
+
+def held(number: int = 2, **facts: object) -> Judged:
+    return judged(number, 1e5, VerdictKind.SUSTAINED, "confirm", facts={**EXPLAINED, **WARM, **BATCHES, **facts})
+
+
+def failed(number: int, kind: VerdictKind = VerdictKind.OVERLOADED, **measured: Any) -> Judged:  # noqa: ANN401 (fields of a measurement)
+    found = judged(number, 1.04e5, kind, "confirm", facts={**EXPLAINED, **WARM})
+    return replace(found, measurement=replace(found.measurement, **measured))
+
+
+TWICE = replace(FINDING, fails=End(1.04e5, (3, 5)))
+TRIALS = (held(), failed(3, foreign_share=0.013, steal_share=0.009), failed(5, judged_seconds=33))
+RUN = replace(STORY, findings=(TWICE,), trials=TRIALS)
+
+
+def said(story: Story = RUN) -> str:
+    return " | ".join(circumstances(story.findings[0], story.trials, story.asked).sentences)
+
+
+def test_the_result_says_how_often_each_end_was_measured() -> None:
+    assert "the passing load was measured once, the failing load twice" in said()
+    contradicted = replace(RUN, trials=(*TRIALS, failed(6, VerdictKind.SUSTAINED)))
+    assert "the failing load 3 times (2 of them failed)" in said(contradicted)
+
+
+def test_the_result_says_how_much_growth_was_allowed_and_over_how_many_seconds() -> None:
+    assert (
+        "the queue may grow by 1% of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
+    )
+
+
+def test_the_result_counts_invalid_and_undecided_trials() -> None:
+    assert "no trial was INVALID or UNDECIDED" in said()
+    noisy = (failed(6, VerdictKind.INVALID), failed(7, VerdictKind.UNDECIDED), failed(8, VerdictKind.UNDECIDED))
+    assert "of 6 trials 1 was INVALID and 2 were UNDECIDED" in said(replace(RUN, trials=(*TRIALS, *noisy)))
+
+
+def test_the_result_says_what_others_took_of_the_cores() -> None:
+    assert "others took up to 1.3% of the system's cores at the two bounds, 0.9% of it the hypervisor" in said()
+
+
+def test_the_result_says_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
+    assert "micro-batches took 1.62s at the passing load, 81% of the trigger" in said()
+    assert "trigger" not in said(replace(RUN, trials=(held(micro_batches={"mean_ms": 300.0}), *TRIALS[1:])))
+
+
+def test_the_result_says_whether_the_warm_up_became_steady() -> None:
+    assert "the warm-up of the system became steady after 45s" in said()
+    cold = held(warmed={"seconds": 60, "flat": False})
+    assert "the warm-up of the system did not become steady in 1m" in said(replace(RUN, trials=(cold, *TRIALS[1:])))
+    unsteady = tuple(replace(t, facts={}, measurement=replace(t.measurement, steady=False)) for t in TRIALS)
+    asked = replace(ASKED, trial=replace(ASKED.trial, warmup=None))
+    assert "every trial became steady after its warm-up, except 2, 3, 5" in said(
+        replace(RUN, trials=unsteady, asked=asked)
+    )
+
+
+def test_without_repeated_starts_the_result_says_one_start() -> None:
+    assert said().startswith("one start of the system under test")
+    starts = (Start(1, 9.8e4, 1.02e5), Start(2, 1e5, 1.04e5), Start(3, 1.02e5, 1.06e5))
+    thrice = replace(RUN, findings=(replace(TWICE, starts=starts),))
+    assert said(thrice).startswith("3 starts: 98k/s to 102k/s, 100k/s to 104k/s and 102k/s to 106k/s")
+
+
+def test_a_simulated_run_says_nothing_of_cores_and_a_run_without_bounds_nothing_of_them() -> None:
+    virtual = tuple(replace(t, facts={"virtual": True}) for t in TRIALS)
+    assert "cores" not in said(replace(RUN, trials=virtual))
+    nothing = replace(RUN, findings=(replace(FINDING, holds=None, fails=None),))
+    assert "measured once" not in said(nothing)
+    assert circumstances(nothing.findings[0], (), None).sentences == ("one start of the system under test",)
+
+
+@pytest.mark.parametrize("rubbish", [None, "x", 7, [1], {"mean_ms": "x", "trigger_ms": None}, {"seconds": "x"}])
+def test_what_a_plug_in_says_otherwise_is_left_out(rubbish: object) -> None:
+    assert "trigger" not in said(replace(RUN, trials=(held(micro_batches=rubbish, warmed=rubbish), *TRIALS[1:])))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_terminal_shows_them_within_its_width(width: int) -> None:
+    out = io.StringIO()
+    Console(file=out, width=width, force_terminal=False).print(render_run(view_run(RUN), trials=False))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "the failing load twice" in " ".join(line.strip() for line in lines)
+
+
+def test_the_page_and_the_document_have_them_too() -> None:
+    assert b"the failing load twice" in render_page(view_page(RUN, {}))
+    found = run_document(RUN)["findings"][0]["circumstances"]
+    assert found["measured"] == {"holds": {"trials": 1, "agree": 1}, "fails": {"trials": 2, "agree": 2}}
+    assert (found["starts"], found["invalid"], found["undecided"]) == (1, 0, 0)
+    assert found["batch_over_trigger"] == pytest.approx(0.81)
+    assert found["growth"] == {"objective": "lag-trend <= 1%", "seconds": {"holds": 30, "fails": 33}}
+    assert (found["foreign"], found["steal"], found["warmup_steady"]) == (0.013, 0.009, True)
