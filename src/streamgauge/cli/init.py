@@ -34,8 +34,9 @@ objective: [lag-trend <= 1%, lost == 0]
 # How narrow the bracket around the answer has to be.
 search: {{strategy: adaptive, precision: 5%}}
 
-# How long one trial is. `warmup: auto` ends the warm-up when the system is steady.
-trial: {{duration: 60s, warmup: auto, repetitions: 1}}
+# How long one trial is. `warmup: auto` ends the warm-up when the system is steady. A trial that noise leaves undecided
+# is extended up to `limit`; longer trials decide closer to the limit of the system.
+trial: {{duration: 30s, warmup: auto, limit: 90s, repetitions: 1}}
 
 # The same seed makes the same events.
 seed: 7
