@@ -14,11 +14,11 @@ from streamgauge.judge import rule
 from streamgauge.judge.decide import (
     LEAST_ACHIEVED,
     MOST_CLOCK_STEP,
-    MOST_FOREIGN,
     MOST_RUN_DELAY,
     MOST_SCHEDULE_LAG,
     MOST_SCHEDULE_STALL,
 )
+from streamgauge.judge.disturbed import MOST_TAKEN
 from streamgauge.model.calibration import (
     CLIP,
     UNPROVEN,
@@ -116,7 +116,9 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
         f"at most {MOST_SCHEDULE_LAG // 10**6} ms",
         f"at most {MOST_SCHEDULE_STALL // 10**6} ms",
         f"at most {MOST_RUN_DELAY * 100:g} % of the time",
-        f"at most {MOST_FOREIGN * 100:g} % |",
+        f"more than {MOST_TAKEN * 100:g} % of the CPU",
+        f"{rule.BEYOND * 100:g} % of the load more than allowed",
+        f"at most {rule.MISTAKEN * 100:g} % of cases",
         f"at most {MOST_CLOCK_STEP // 10**6} ms",
         f"{(2 * rule.CLEAR_FULL - 1) * 100:g} % interval",
         f"{rule.CLEAR_LEVEL:g} of these *level errors*",

@@ -123,3 +123,22 @@ def test_a_level_that_clearly_returns_has_no_trend_however_noisy_its_increments_
     assert rule.lean_full(replace(noisy, reversion=rule.RETURNS)) == "holds"
     growing = seen(1500, 5000)
     assert rule.lean_full(replace(growing, reversion=2 * rule.RETURNS)) == "unclear", "it ended higher than it began"
+
+
+def test_growth_that_ends_in_the_second_half_is_settling_and_no_overload() -> None:
+    """Micro-batches of cost a + b·load settle at a finite lag over tens of seconds."""
+    steep = seen(5000, 100)
+    assert rule.lean_full(replace(steep, late=4000.0)) == "broken"
+    assert rule.lean_full(replace(steep, late=900.0)) == "unclear"
+    assert rule.lean_short(replace(steep, late=4000.0)) == "broken"
+    assert rule.lean_short(replace(steep, late=900.0)) == "unclear"
+
+
+def test_a_trial_that_is_looked_at_more_often_needs_more_at_each_look() -> None:
+    assert [rule.looks(60, limit) for limit in (60, 65, 69, 120, 300)] == [1, 2, 2, 6, 13]
+    shares = [rule.clear_at(count) for count in (1, 2, 6, 13)]
+    assert shares == sorted(shares)
+    assert shares[0] == rule.CLEAR_FULL
+    slight = seen(1000 + 2.2 * 500, 500)
+    assert rule.lean_of(False, 60.0, 60.0)(slight) == "broken"
+    assert rule.lean_of(False, 60.0, 300.0)(slight) == "unclear"

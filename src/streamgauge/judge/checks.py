@@ -62,15 +62,19 @@ def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evide
     corridor = measured.lag_corridor if lag else measured.latency_corridor
     steady = rule.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
     returns = measured.lag_reversion if lag else 0.0
-    return rule.Evidence(trend, limit, scale, float(measured.judged_seconds), corridor, steady, returns, runaway)
+    late, floor = (measured.lag_late, measured.lag_floor) if lag else (None, None)
+    judged = float(measured.judged_seconds)
+    return rule.Evidence(trend, limit, scale, judged, corridor, steady, returns, runaway, late, floor)
 
 
 def runs_away(objectives: Sequence[Objective], measured: Measurement | Trends) -> bool:
-    """Whether the lag runs away, and no objective on its trend allows so much growth."""
+    """Whether the lag runs away, does not settle, and no objective on its trend allows so much growth."""
     if not measured.runaway:
         return False
     grown = (measured.lag_end - measured.lag_start) / measured.lag_seconds
-    return all(grown > _limit(o, measured.load) for o in objectives if o.metric == "lag-trend")
+    late = grown if measured.lag_late is None else measured.lag_late
+    limits = [_limit(o, measured.load) for o in objectives if o.metric == "lag-trend"]
+    return late > 0 and all(min(grown, late) > limit for limit in limits)
 
 
 def _limit(objective: Objective, scale: float) -> float:
@@ -91,13 +95,21 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
         shown += "acknowledgements for an interval and far more than the objective allows"
         return Check(objective.text, state, measured.lag_end - measured.lag_start, seen.threshold, shown)
     shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
-    straddles = seen.trend.high > seen.threshold
     ending = {
-        "holds": "within the objective" + (", for the level strays and returns" if straddles else ""),
+        "holds": "within the objective" + _despite(seen),
         "broken": "more than the objective allows",
-        "unclear": f"and {measured.judged_seconds} s of this noise do not tell on which side it is",
+        "unclear": f"{measured.judged_seconds} s of measurement are not enough to decide at this noise level",
     }[state]
     return Check(objective.text, state, seen.trend.mean, seen.threshold, f"{shown}: {ending}")
+
+
+def _despite(seen: rule.Evidence) -> str:
+    """Why a trend holds whose interval includes the limit."""
+    if seen.trend is None or seen.trend.high <= seen.threshold:
+        return ""
+    if seen.floor is not None and rule.returned(seen):
+        return f", because the queue was back at its floor {seen.floor.visits} times in the second half"
+    return ", because the lag keeps returning to its starting level"
 
 
 def _growth(trend: Interval, threshold: float, load: float) -> str:

@@ -4,9 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from streamgauge.judge.checks import COUNTED, check, evidence, runs_away
+from streamgauge.judge.disturbed import MOST_TAKEN, Mask, burst, until_renewal
+from streamgauge.judge.measure import measure
 from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
-from streamgauge.model.measurement import Check, Estimate, Measurement, Verdict, VerdictKind
+from streamgauge.model.measurement import SLIGHTLY_TAKEN, Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Recording
@@ -16,7 +20,6 @@ LEAST_ACHIEVED = 0.995
 MOST_SCHEDULE_LAG = SECOND // 20
 MOST_SCHEDULE_STALL = SECOND // 4
 MOST_RUN_DELAY = 0.10
-MOST_FOREIGN = 0.05
 MOST_CLOCK_STEP = SECOND // 100
 LEAST_NOISE = 0.6 * ASSUMED_ERROR
 
@@ -37,7 +40,17 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     faults = driver_faults(recording, measured)
     if faults:
         return Verdict(VerdictKind.INVALID, tuple(faults))
-    lean = lean_of(recording.trial.may_end_early, recording.trial.duration / SECOND)
+    verdict = _judged(recording, measured, objectives)
+    much = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
+    if much is None:
+        return _weighed(verdict, measured)
+    return _without_burst(recording, objectives, verdict, much)
+
+
+def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
+    """What the numbers say by themselves, whoever else used the cores of the system under test."""
+    trial = recording.trial
+    lean = lean_of(trial.may_end_early, trial.duration / SECOND, trial.limit / SECOND)
     checks = tuple(check(o, measured, lean) for o in objectives)
     stop = _sut_faults(recording, measured, objectives, checks)
     if stop is not None:
@@ -54,6 +67,70 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if unclear:
         return Verdict(VerdictKind.UNDECIDED, unclear, checks, estimate)
     return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
+
+
+def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
+    """The verdict in the light of what others took, which can only have made things worse."""
+    taken = measured.foreign_share
+    if verdict.kind is VerdictKind.OVERLOADED and _by_trend(verdict, measured):
+        return _corrected(verdict, taken)
+    if taken <= MOST_TAKEN or verdict.stops_run:
+        return verdict
+    if verdict.kind is VerdictKind.SUSTAINED:
+        why = f"{_others(measured)}: the load was sustained all the same, and latencies are upper bounds"
+        return replace(verdict, reasons=(*verdict.reasons, why))
+    why = (
+        f"{_others(measured)} (limit {format_share(MOST_TAKEN)}), so a missed objective proves nothing; "
+        "stop other work on these cores"
+    )
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
+
+
+def _others(m: Measurement) -> str:
+    return (
+        f"other processes used {format_share(m.foreign_share)} of the CPU of the system under test "
+        f"(steal time {format_share(m.steal_share)})"
+    )
+
+
+def _by_trend(verdict: Verdict, measured: Measurement) -> bool:
+    """Whether the trend of the lag broke: with all of its CPU the system would have gained what others took."""
+    broken = any(c.state == "broken" and c.objective.startswith("lag-trend") for c in verdict.checks)
+    return broken or measured.runaway
+
+
+def _corrected(verdict: Verdict, taken: float) -> Verdict:
+    """An overload with the share that others took: it speaks of the load L / (1 − taken)."""
+    if taken <= SLIGHTLY_TAKEN:
+        return replace(verdict, taken=max(taken, 0.0))
+    left = 1 - min(taken, 0.99)
+    seen = verdict.estimate
+    why = f"other processes used {format_share(taken)} of its CPU; it counts as a failure at {1 / left:.3f} × the load"
+    estimate = None if seen is None else Estimate(seen.boundary / left, seen.error / left)
+    return replace(verdict, taken=taken, estimate=estimate, reasons=(*verdict.reasons, why))
+
+
+def _without_burst(recording: Recording, objectives: Sequence[Objective], verdict: Verdict, much: Mask) -> Verdict:
+    """The verdict without a burst of other work: up to where lag is back at its floor, or else the burst alone.
+
+    An overload that the rest of the trial shows by itself needs no such moment, as the queue was never empty.
+    """
+    cut = until_renewal(recording.trial, recording.seconds, much)
+    rest = measure(recording, much if cut is None else cut)
+    found = _weighed(_judged(recording, rest, objectives), rest)
+    seconds = int(np.count_nonzero(much))
+    if cut is not None:
+        left_out = (
+            f"{np.count_nonzero(cut)} s were left out, in {seconds} of which other processes used the CPU of the system"
+        )
+        return replace(found, reasons=(*found.reasons, left_out))
+    if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _by_trend(found, rest)):
+        return found
+    why = (
+        f"other processes used the CPU of the system under test for {seconds} s, and its queue was not back at its "
+        "floor after that; stop other work on these cores"
+    )
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
 
 
 def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[str, ...]:
@@ -92,12 +169,6 @@ def driver_faults(recording: Recording, m: Measurement) -> list[str]:
         )
     if m.clock_step > MOST_CLOCK_STEP:
         faults.append(f"the wall clock stepped by {format_duration(m.clock_step)}; stop what sets it and repeat")
-    if m.foreign_share > MOST_FOREIGN:
-        faults.append(
-            f"others used {format_share(m.foreign_share)} of the system under test's cores (at most "
-            f"{format_share(MOST_FOREIGN)}; the hypervisor took {format_share(m.steal_share)}); "
-            "keep other work off them"
-        )
     return faults
 
 

@@ -7,15 +7,22 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.judge.rule import ASSUMED_ERROR, is_runaway
-from streamgauge.model.measurement import Interval, LatencySummary, Measurement
-from streamgauge.model.seconds import OUTPUT_KINDS, Kind, Seconds
+from streamgauge.model.measurement import Floor, Interval, LatencySummary, Measurement
+from streamgauge.model.seconds import OUTPUT_KINDS, Kind, Latencies, Seconds
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets, steady, trend
 
 Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 PERCENTILES = {"p5": 0.05, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+
+_LOWEST = 0.1
+_ABOVE, _LEAST_ABOVE = 0.25, 0.1
+"""How far the floor that is seen, a low quantile, may be above the trigger: as a share of it, seconds at least."""
+_BAND, _LEAST_BAND = 0.025, 0.05
+"""How far lag that is at its floor strays because triggers are late: a share of the trigger, and seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,8 @@ class Trends:
     lag_reversion: float
     lag_seconds: float
     """From the first to the last acknowledgement."""
+    lag_late: float | None
+    lag_floor: Floor | None
 
     @property
     def runaway(self) -> bool:
@@ -46,8 +55,8 @@ class Trends:
         return is_runaway(grown, self.lag_seconds)
 
 
-def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
-    """The trends of a trial so far; ``latencies=False`` leaves that of the latency out."""
+def trends(trial: Trial, seconds: Seconds, latencies: bool = True, cut: Mask | None = None) -> Trends:
+    """The trends of a trial so far; ``latencies=False`` leaves that of the latency out, ``cut`` these seconds."""
     warm, is_steady = warmup(trial, seconds)
     time, lag = lag_samples(seconds)
     # the last acknowledgement before the judged stretch is where its growth begins
@@ -55,10 +64,15 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
     time, lag = time[first:], lag[first:]
     load = trial.profile.mean_between(warm * SECOND, seconds.stop * SECOND)
     when, latency = latency_samples(seconds.between(warm, seconds.stop)) if latencies else (time[:0], lag[:0])
+    waiting, left = lag, 0
+    if cut is not None:
+        time, lag, waiting = _glued(time, lag, cut, seconds.start)
+        keep = ~cut[(when - seconds.start).astype(np.int64)]
+        when, latency, left = when[keep], latency[keep], int(np.count_nonzero(cut[max(warm - seconds.start, 0) :]))
     return Trends(
         load=load,
         warmup_seconds=warm,
-        judged_seconds=max(seconds.stop - warm, 0),
+        judged_seconds=max(seconds.stop - warm - left, 0),
         steady=is_steady,
         lag_trend=trend.increments(time, lag),
         latency_trend=trend.increments(when, latency),
@@ -69,6 +83,63 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True) -> Trends:
         lag_spread=_spread(time, lag),
         lag_reversion=trend.reversion(lag / load) if load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
+        lag_late=_late(time, lag),
+        lag_floor=floor(time, waiting, load, trial.trigger / SECOND),
+    )
+
+
+def _glued(time: Floats, lag: Floats, cut: Mask, start: int) -> tuple[Floats, Floats, Floats]:
+    """Samples without the stretches that are cut out: time and growth go on as if they had not been.
+
+    Also the lag that was really there at each sample that is left.
+    """
+    if len(time) < 2:
+        return time, lag, lag
+    edges = np.concatenate([[0], np.cumsum(cut)])
+    place = np.clip(np.floor(time).astype(np.int64) - start, 0, len(cut))
+    last = np.clip(np.ceil(time).astype(np.int64) - start, 0, len(cut))
+    keep = edges[last[1:]] - edges[place[:-1]] == 0  # no second between two samples is cut
+    spans, steps = np.diff(time)[keep], np.diff(lag)[keep]
+    glued = np.concatenate([[0.0], np.cumsum(spans)]) + time[0]
+    return glued, np.concatenate([[0.0], np.cumsum(steps)]) + lag[0], np.concatenate([lag[:1], lag[1:][keep]])
+
+
+def _late(time: Floats, level: Floats) -> float | None:
+    """Mean growth over the second half of a stretch, from the last sample before its middle on."""
+    if len(time) < 2:
+        return None
+    middle = _middle(time)
+    return float((level[-1] - level[middle]) / (time[-1] - time[middle]))
+
+
+def _middle(time: Floats) -> int:
+    """The last sample of the first half of a stretch."""
+    return max(int(np.searchsorted(time, (time[0] + time[-1]) / 2, "right")) - 1, 0)
+
+
+def floor_level(waits: Floats, trigger: float) -> float:
+    """Seconds of load up to which lag counts as at its floor."""
+    lowest = float(np.quantile(waits, _LOWEST))
+    seen = min(max(lowest, trigger), trigger + max(_ABOVE * trigger, _LEAST_ABOVE))
+    return seen + _LEAST_BAND + _BAND * trigger
+
+
+def floor(time: Floats, lag: Floats, load: float, trigger: float) -> Floor | None:
+    """How often lag was back at its floor in the second half; None with too few acknowledgements.
+
+    At an acknowledgement about one trigger of load waits although the system keeps up. The lowest lag seen may say that
+    it is a little more.
+    """
+    if not load or len(time) <= trend.LEAST_INCREMENTS:
+        return None
+    middle, waits = _middle(time), lag / load
+    level = floor_level(waits, trigger)
+    return Floor(
+        visits=int(np.count_nonzero(waits[middle + 1 :] <= level)),
+        before=float(time[middle] - time[0]),
+        step=float(time[-1] - time[middle]) / max(len(time) - 1 - middle, 1),
+        slack=level - trigger,
+        noise=trend.spread(time, waits),
     )
 
 
@@ -84,10 +155,15 @@ def _spread(time: Floats, level: Floats) -> float:
     return float(np.std(level - slope * time))
 
 
-def measure(recording: Recording) -> Measurement:
-    """A trial in numbers: everything after warm-up, and nothing that the sample cannot support."""
-    seconds, moves = recording.seconds, trends(recording.trial, recording.seconds)
+def measure(recording: Recording, cut: Mask | None = None) -> Measurement:
+    """A trial in numbers: everything after warm-up, and nothing that the sample cannot support.
+
+    The seconds of ``cut`` are left out.
+    """
+    seconds, moves = recording.seconds, trends(recording.trial, recording.seconds, cut=cut)
     judged = seconds.between(moves.warmup_seconds, seconds.stop)
+    if cut is not None:
+        judged = _without(judged, cut, seconds.start)
     length = max(len(judged), 1)
     offered, published = int(judged["offered"].sum()), int(judged["published"].sum())
     return Measurement(
@@ -103,6 +179,8 @@ def measure(recording: Recording) -> Measurement:
         lag_spread=moves.lag_spread,
         lag_reversion=moves.lag_reversion,
         lag_seconds=moves.lag_seconds,
+        lag_late=moves.lag_late,
+        lag_floor=moves.lag_floor,
         capacity=_capacity(offered / length, moves),
         lag_start=moves.lag_start,
         lag_end=moves.lag_end,
@@ -124,6 +202,16 @@ def measure(recording: Recording) -> Measurement:
         driver_cpu_seconds=float(judged["driver_cpu"].sum()) / 1e6,
         carries=_carries(recording, judged),
     )
+
+
+def _without(judged: Seconds, cut: Mask, start: int) -> Seconds:
+    """Judged seconds without those that are cut out; for sums only, as they no longer follow each other."""
+    left = ~cut[judged.start - start :]
+    kinds = {
+        kind: Latencies(*(column[~cut[each.second - start]] for column in (each.second, each.bucket, each.count)))
+        for kind, each in judged.latencies.items()
+    }
+    return Seconds(judged.start, {name: column[left] for name, column in judged.columns.items()}, kinds)
 
 
 def _carries(recording: Recording, judged: Seconds) -> float:

@@ -17,19 +17,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamgauge.model.measurement import Holding, Interval
+from streamgauge.model.measurement import Floor, Holding, Interval
+from streamgauge.stats.renewal import returns_needed
 from streamgauge.stats.trend import quantile
 
 NOISE = 0.05
 MEMORY = 0.5
 OVERLOAD = 0.03
 MARGIN = 0.02
+BEYOND = 0.025
+"""Growth above the threshold, as a share of the load, that returns to the floor must refute."""
+MISTAKEN = 0.01
+"""Share of systems that grow so much and return to their floor as often as one that holds."""
 BROKEN_SECONDS = 10
 HOLDS_SECONDS = 20
 CLEAR_BROKEN = 1.8
 CLEAR_HOLDS = 2.8
 CLEAR_FULL = 0.975
-"""One-sided confidence of a full-length trial: the 95 % interval lies clear of the threshold."""
+"""One-sided confidence of a full-length trial, over all looks at it: the 95 % interval is clear of the threshold."""
+LATER_LOOKS = 1.15
+"""A full-length trial that is not clear is looked at again each time it has grown by this factor."""
+_ALIKE = 2 / 3
 CLEAR_LEVEL = 1.8
 RETURNS = -3.5
 """A level that returns so clearly has no trend; `make bench` prints how often an overloaded one seems to."""
@@ -63,6 +71,18 @@ class Evidence:
     """How clearly the level returns to where it was, see ``stats.trend.reversion``."""
     runaway: bool = False
     """Lag runs away: too few samples for an interval, but no noise explains it."""
+    late: float | None = None
+    """The trend of the second half alone; None: not known."""
+    floor: Floor | None = None
+    """How often the level was back at its floor; None: it has none."""
+
+    @property
+    def settles(self) -> bool:
+        """Whether the level grows, but no longer in its second half.
+
+        Micro-batches whose cost is a + b·load grow until they are large enough, over tens of seconds.
+        """
+        return self.late is not None and self.late <= self.threshold
 
 
 def is_runaway(growth: float, span: float) -> bool:
@@ -84,7 +104,7 @@ def lean_short(seen: Evidence) -> Holding:
     if seconds < BROKEN_SECONDS or seen.scale <= 0:
         return "unclear"
     error = max(trend.error, math.sqrt(_SPREAD / seconds) * seen.scale)
-    if trend.mean - threshold >= CLEAR_BROKEN * error:
+    if trend.mean - threshold >= CLEAR_BROKEN * error and not seen.settles:
         return "broken"
     if seconds < HOLDS_SECONDS or trend.mean > threshold:
         return "unclear"
@@ -112,30 +132,74 @@ def level_error(spread: float, span: float) -> float:
     return _STRAY * math.sqrt(2) * spread / span if span > 0 else math.inf
 
 
-def lean_full(seen: Evidence) -> Holding:
-    """What a full-length trial says."""
+def returned(seen: Evidence, share: float = MISTAKEN) -> bool:
+    """Whether the level was back at its floor so often that one which grows would be in ``share`` of cases at most.
+
+    The growth is ``BEYOND`` above the threshold. The noise is what the second half shows, and at least the assumed
+    one: at its floor a level shows none.
+    """
+    floor = seen.floor
+    if floor is None or not floor.visits or not floor.before or seen.scale <= 0:
+        return False
+    needed = returns_needed(
+        seen.threshold / seen.scale + BEYOND,
+        max(floor.noise, ASSUMED_ERROR),
+        time=floor.before,
+        step=floor.step,
+        slack=floor.slack,
+        share=share,
+    )
+    return floor.visits >= needed
+
+
+def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
+    """What a full-length trial says; ``clear`` is the one-sided confidence that this look at it needs."""
     if seen.runaway:
         return "broken"
     if seen.trend is None:
         return "unclear"
     over = seen.trend.mean - seen.threshold
-    clear = quantile(seen.trend.freedom, CLEAR_FULL) * seen.trend.error
+    apart = quantile(seen.trend.freedom, clear) * seen.trend.error
     finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
-    if over > 0 and over >= max(clear, finest):
+    if over > 0 and over >= max(apart, finest) and not seen.settles:
         return "broken"
-    shown = 0.0 if seen.reversion <= RETURNS else min(clear, CLEAR_LEVEL * seen.level_error)
-    holds = over <= 0 and -over >= max(shown, finest)
-    return "holds" if holds else "unclear"
+    if over > 0:
+        return "unclear"
+    if returned(seen):
+        return "holds"
+    shown = 0.0 if seen.reversion <= RETURNS else min(apart, CLEAR_LEVEL * seen.level_error)
+    return "holds" if -over >= max(shown, finest) else "unclear"
 
 
 Lean = Callable[[Evidence], Holding]
 
 
-def lean_of(may_end_early: bool, duration: float) -> Lean:
-    """The rule for a trial: one that may end early can still prove itself at its full length, in seconds."""
+def looks(duration: float, limit: float) -> int:
+    """How often a full-length trial is looked at, at most: at its duration, and each time it grew by 15 %."""
+    return 1 + max(math.ceil(math.log(limit / duration) / math.log(LATER_LOOKS) - 1e-9), 0) if duration > 0 else 1
+
+
+def clear_at(count: int) -> float:
+    """One-sided confidence of each of so many looks, so that all of them together err as often as one would.
+
+    Each look has the same share. Looks at one growing trial are much alike, so less than their number is spent; the
+    exponent was found by simulation, and ``make bench`` prints what is realised.
+    """
+    return 1 - (1 - CLEAR_FULL) / math.pow(count, _ALIKE)
+
+
+def lean_of(may_end_early: bool, duration: float, limit: float = 0.0) -> Lean:
+    """The rule for a trial of this duration that may be extended to a limit, in seconds.
+
+    One that may end early can still prove itself at its full length.
+    """
+    clear = clear_at(looks(duration, max(limit, duration)))
+
+    def full(seen: Evidence) -> Holding:
+        return lean_full(seen, clear)
 
     def either(seen: Evidence) -> Holding:
         lean = lean_short(seen)
-        return lean_full(seen) if lean == "unclear" and seen.seconds >= duration else lean
+        return full(seen) if lean == "unclear" and seen.seconds >= duration else lean
 
-    return either if may_end_early else lean_full
+    return either if may_end_early else full

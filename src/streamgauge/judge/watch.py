@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from streamgauge.judge import rule
 from streamgauge.judge.checks import TRENDS, check, evidence, runs_away
+from streamgauge.judge.disturbed import Mask, burst, until_renewal
 from streamgauge.judge.measure import Trends, measure, trends
 from streamgauge.model.measurement import Holding
 from streamgauge.model.objective import Objective
@@ -17,7 +18,6 @@ ESTIMATE_ERROR = 0.01
 """An estimate is good enough once the standard error of the boundary is this share of it."""
 LONGEST_PROBE = 2
 """A probe that is still unclear ends after this many times the trial's duration."""
-_LATER_LOOKS = 1.15
 _BETWEEN_LOOKS = 2
 
 
@@ -30,11 +30,14 @@ class Watch:
         self._bounds = [o for o in objectives if o.metric in ("queue", "drops")]
         self._latencies = [o for o in objectives if o.metric in ("event-time", "processing-time")]
         self._full = trial.duration / SECOND
-        self._lean = rule.lean_of(trial.may_end_early, self._full)
         self._limit = max(trial.limit / SECOND, self._full)
+        self._lean = rule.lean_of(trial.may_end_early, self._full, self._limit)
         self._needs_latencies = any(o.metric == "latency-trend" for o in objectives)
         # before this many seconds after a known warm-up no look can end the trial
-        self._next_look = float(rule.BROKEN_SECONDS) if trial.may_end_early else self._full
+        confirms = trial.ask.purpose == "confirm"
+        first = max(rule.BROKEN_SECONDS, self._full / 2) if confirms else self._full
+        self._next_look = float(rule.BROKEN_SECONDS) if trial.may_end_early else min(first, self._full)
+        self._between = _BETWEEN_LOOKS if confirms else math.inf
 
     def wants(self, stop: int) -> bool:
         """Whether a look after so many seconds could end the trial; saves putting them together for nothing."""
@@ -54,26 +57,56 @@ class Watch:
             self._next_look = seconds.stop + max(_BETWEEN_LOOKS, seconds.stop // 20)
             return self._ends_early(seconds, moves, settled)
         if length < self._full:
-            self._next_look = seconds.stop + math.ceil(self._full - length)
-            return False
-        later = min(length * (_LATER_LOOKS - 1), self._limit - length)
+            self._next_look = seconds.stop + min(math.ceil(self._full - length), self._between)
+            return settled and self._runs_away(seconds, moves)
+        return self._decided(seconds, moves, settled)
+
+    def _decided(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
+        """Whether a trial that has its full length is clear."""
+        length = moves.judged_seconds
+        later = min(length * (rule.LATER_LOOKS - 1), self._limit - length)
         self._next_look = math.ceil(seconds.stop + later)
-        if self._bounds and self._out_of_bounds(seconds):
+        if settled and self._holds(seconds, moves):
             return True
-        return settled and self._is_clear(seconds, moves)
+        much = burst(self._trial, seconds)
+        if much is not None:
+            return settled and self._clear_without(seconds, much)
+        return bool(self._bounds and self._out_of_bounds(seconds)) or (settled and self._is_clear(seconds, moves))
+
+    def _runs_away(self, seconds: Seconds, moves: Trends) -> bool:
+        """A confirmation whose lag runs away, although nobody disturbs it, need not have its full length."""
+        confirms = self._trial.ask.purpose == "confirm" and moves.judged_seconds >= self._full / 2
+        return confirms and runs_away(self._trends, moves) and burst(self._trial, seconds) is None
+
+    def _holds(self, seconds: Seconds, moves: Trends) -> bool:
+        """Everything holds, whoever else used the cores: then nothing has to be cut out."""
+        states = self._leans(moves)
+        within = not (self._bounds and self._out_of_bounds(seconds))
+        return within and set(states) <= {"holds"} and not self._latencies
+
+    def _clear_without(self, seconds: Seconds, much: Mask) -> bool:
+        """The trial is clear without a burst of other work, up to where lag was back at its floor after it."""
+        cut = until_renewal(self._trial, seconds, much)
+        moves = trends(self._trial, seconds, latencies=self._needs_latencies, cut=much if cut is None else cut)
+        if cut is None:
+            return "broken" in self._leans(moves)
+        if moves.judged_seconds < self._full:
+            return False
+        out = self._bounds and self._out_of_bounds(seconds, cut)
+        return bool(out) or self._is_clear(seconds, moves, cut)
 
     def _leans(self, moves: Trends) -> list[Holding]:
         return [self._lean(e) if (e := evidence(o, moves)) is not None else "unclear" for o in self._trends]
 
-    def _is_clear(self, seconds: Seconds, moves: Trends) -> bool:
+    def _is_clear(self, seconds: Seconds, moves: Trends, cut: Mask | None = None) -> bool:
         states = self._leans(moves)
-        return "broken" in states or not ("unclear" in states or self._needs_outputs(seconds))
+        return "broken" in states or not ("unclear" in states or self._needs_outputs(seconds, cut))
 
-    def _needs_outputs(self, seconds: Seconds) -> bool:
+    def _needs_outputs(self, seconds: Seconds, cut: Mask | None) -> bool:
         """Whether a latency cannot be judged yet, and more outputs would help: those that came carry latencies."""
         if not self._latencies:
             return False
-        measured = measure(Recording(self._trial, seconds))
+        measured = measure(Recording(self._trial, seconds), cut)
         carried = bool(measured.latencies) or not seconds["outputs"].any()
         return carried and any(check(o, measured).state == "unclear" for o in self._latencies)
 
@@ -93,9 +126,9 @@ class Watch:
             return length >= self._full
         return all(state == "holds" for state in states)
 
-    def _out_of_bounds(self, seconds: Seconds) -> bool:
+    def _out_of_bounds(self, seconds: Seconds, cut: Mask | None = None) -> bool:
         """A longest queue or a dropped connection does not get better with time."""
-        measured = measure(Recording(self._trial, seconds))
+        measured = measure(Recording(self._trial, seconds), cut)
         return any(check(o, measured).state == "broken" for o in self._bounds)
 
     @staticmethod

@@ -38,6 +38,22 @@ class LatencySummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Floor:
+    """How often lag was back at its floor, which is what the trigger alone leaves, in the second half of a trial."""
+
+    visits: int
+    """Acknowledgements at which it was."""
+    before: float
+    """Seconds judged before the second half."""
+    step: float
+    """Seconds between two acknowledgements, on average."""
+    slack: float
+    """Seconds of load that what counts as the floor is above the trigger."""
+    noise: float
+    """What lag strays per root of a second, as a share of the load."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """A trial in numbers. Rates are events per second, times nanoseconds."""
 
@@ -81,9 +97,17 @@ class Measurement:
     """How clearly the lag returns to where it was: the t statistic of Dickey and Fuller."""
     lag_seconds: float = 0.0
     """From the first to the last acknowledgement judged."""
+    lag_late: float | None = None
+    """Mean growth of the lag in the second half alone, events per second; None: not known."""
+    lag_floor: Floor | None = None
+    """How often the lag was back at its floor; None: too few acknowledgements."""
     carries: float = 0.0
     """Events per second that the system's cores would carry if none were ever idle, at the CPU time that an event
     cost; 0: nobody knows its cores."""
+
+
+SLIGHTLY_TAKEN = 0.01
+"""Share of the system's cores taken by others up to which a failure counts as if nothing had been taken."""
 
 
 class VerdictKind(StrEnum):
@@ -134,7 +158,9 @@ class Verdict:
 
     @property
     def holds(self) -> bool | None:
-        """What it tells the search: True, False, or nothing."""
+        """What it tells the search of this load: True, False, or nothing."""
         if self.kind is VerdictKind.SUSTAINED:
             return True
+        if self.kind is VerdictKind.OVERLOADED and self.taken > SLIGHTLY_TAKEN:
+            return None
         return False if self.kind in (VerdictKind.OVERLOADED, VerdictKind.FAILED) else None

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from streamgauge.model.finding import Told
@@ -31,6 +31,8 @@ class Point:
     """Numbers of the trials that say so."""
     taken: bool = False
     """Not tried here: it failed at an easier place (lower-bound restriction)."""
+    estimated: bool = False
+    """No trial says so by itself: others took a share of the cores in one at a lower load, or in those here."""
     invalid: tuple[Told, ...] = ()
     """Trials that were INVALID as often as they may be: the search goes on without this value."""
 
@@ -168,8 +170,35 @@ def learn(line: Line, past: Iterable[Told], repetitions: int = 1, retries: int =
         _point(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()), votes=bool(line.hint))
         for value in dict.fromkeys((*groups, *given_up))
     ]
+    points = _steered(line, answers, {p.value: p for p in points})
     points += [p for p in _taken(line) if p.value not in groups and p.value not in given_up]
     return Known(line, tuple(sorted(points, key=lambda p: line.order(p.value))), answers, repetitions, len(trials))
+
+
+def _steered(line: Line, answers: Iterable[Told], points: dict[float, Point]) -> list[Point]:
+    """What disturbed overloads add: with a share s of the cores taken at the load L, L / (1 − s) fails.
+
+    A trial there may say so by itself, or be disturbed too: then the failure is an estimate.
+    """
+    for told in answers:
+        verdict = told.verdict
+        if line.dimension != "load" or verdict.kind is not VerdictKind.OVERLOADED or verdict.holds is not None:
+            continue
+        value = _failing(line, told.ask.value / (1 - verdict.taken))
+        if value is None:
+            continue
+        point = points.get(value) or Point(value, None, firm=False)
+        if point.state is None and not point.contradictory:
+            proof = (*point.proof, told.trial) if point.estimated else (told.trial,)
+            points[value] = replace(point, state=False, firm=bool(point.full), proof=proof, estimated=True)
+    return list(points.values())
+
+
+def _failing(line: Line, load: float) -> float | None:
+    """The easiest value of the line that is no easier than a load that fails; None: the line ends before it."""
+    if line.values:
+        return min((v for v in line.values if v >= load), default=None)
+    return line.plain(load) if load <= line.hard else None
 
 
 def _given_up(trials: Iterable[Told], retries: int) -> dict[float, tuple[Told, ...]]:

@@ -11,6 +11,7 @@ def notes(known: Known) -> Iterator[str]:
     """Everything about a line that a reader of its bracket should know."""
     yield from _taken(known)
     yield from _worse(known)
+    yield from _estimated(known)
     for point in known.points:
         yield from _disagreement(known, point)
         yield from _overruled(known.line, point)
@@ -40,6 +41,17 @@ def _taken(known: Known) -> Iterator[str]:
         f"{known.line.text(taken.value)}{fewer} not tried (lower-bound restriction): "
         f"at {taken.where} {numbers(taken.trials)} failed already"
     )
+
+
+def _estimated(known: Known) -> Iterator[str]:
+    """A failing end that is computed from what other processes took."""
+    fails = known.fails
+    if fails is not None and fails.estimated:
+        share = max((t.verdict.taken for t in known.answers if t.trial in fails.proof), default=0.0)
+        yield (
+            f"the failing end {known.line.text(fails.value)} is estimated: other processes used up to {share:.1%} of "
+            f"the CPU of the system under test in {numbers(fails.proof)}; stop other work on its cores and run again"
+        )
 
 
 def _worse(known: Known) -> Iterator[str]:

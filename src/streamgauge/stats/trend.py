@@ -20,6 +20,12 @@ LEAST_INCREMENTS = 5
 LEAST_LEVELS = 12
 _ROUNDING = 1e-12
 """Share of a number below which a difference is that of its last digits."""
+_NORMAL = 1.4826
+"""Standard deviation of a normal distribution whose median deviation is one."""
+_SEVERAL = 4
+_INFLATION = {1: 3.0, _SEVERAL: 16 / 11}
+"""By how much the variance per sample, seen over so many, is too small for a lag-1 correlation of 0.5: the changes over
+four samples have 33/16 of the variance of one per sample, and 3 is where that goes to."""
 _MEMORY = (-0.25, 0.95)
 """Correlation that is believed: a more negative one would make intervals narrower than few samples justify."""
 
@@ -50,6 +56,23 @@ def mean_error(residuals: Floats) -> tuple[float, float, float]:
     variance = power / (1 - min(1 / independent, 0.8))
     # the memory is estimated too, which costs more than the one degree of freedom of the mean
     return math.sqrt(variance * inflation / n), memory, max(0.55 * independent - 1, 2.0)
+
+
+def spread(time: Floats, level: Floats) -> float:
+    """What a level strays per root of a unit of time, not counting single disturbances; 0 with too few samples.
+
+    The median deviation of the changes over one sample, and over four: an excursion now and then, however high, does
+    not move a median. The memory is taken as a lag-1 correlation of 0.5, or more if the changes over four say so.
+    """
+    if len(level) <= LEAST_INCREMENTS + _SEVERAL:
+        return 0.0
+    step = float(time[-1] - time[0]) / (len(time) - 1)
+    found = []
+    for samples, inflation in _INFLATION.items():
+        change = level[samples:] - level[:-samples]
+        deviation = float(np.median(np.abs(change - np.median(change)))) * _NORMAL
+        found.append(deviation * math.sqrt(inflation / (samples * step)))
+    return max(found)
 
 
 def reversion(level: Floats) -> float:

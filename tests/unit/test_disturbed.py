@@ -1,0 +1,105 @@
+"""A disturbance has a direction: what others took from the system under test never made a trial pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from judge_samples import LAG, LOAD, latencies, objective, recording, seconds, trial, walk
+
+from streamgauge.judge import decide, measure
+from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.model.objective import Objective
+from streamgauge.model.trial import Ending, Recording
+from streamgauge.model.units import SECOND
+
+QUEUE = objective("queue", "<=", 0.5, relative=True)
+SLOW = objective("event-time", "<", 2e9, statistic="max")
+
+
+def judge(happened: Recording, *objectives: Objective) -> Verdict:
+    return decide(happened, measure(happened), objectives or (LAG,))
+
+
+def taken(lag: npt.ArrayLike, share: float, start: int, stop: int) -> Recording:
+    """Lag in seconds of load; others take a share of the system's cores in some of the seconds."""
+    level = np.asarray(lag, np.float64)
+    happened = seconds(level * LOAD)
+    column = np.zeros(len(level), np.int64)
+    column[start:stop] = round(share * 1e6)
+    return Recording(trial(limit=len(level)), replace(happened, columns={**happened.columns, "foreign": column}))
+
+
+def test_a_load_that_is_sustained_although_others_took_six_percent_is_sustained_and_latencies_are_upper_bounds() -> (
+    None
+):
+    verdict = judge(recording(walk(0.0), foreign=60_000))
+    assert verdict.kind is VerdictKind.SUSTAINED
+    assert "other processes used 6% of the CPU" in verdict.reasons[-1]
+    assert "latencies are upper bounds" in verdict.reasons[-1]
+    assert len(judge(recording(walk(0.0), foreign=40_000)).reasons) == 1
+
+
+def test_a_load_that_is_sustained_is_invalid_if_the_generator_did_not_meet_its_plan() -> None:
+    assert judge(recording(walk(0.0), foreign=60_000, published=0.9 * LOAD)).kind is VerdictKind.INVALID
+
+
+@pytest.mark.parametrize("share", [0.049, 0.3])
+def test_an_overload_while_others_took_a_share_is_a_failure_at_a_higher_load(share: float) -> None:
+    verdict = judge(recording(walk(0.2, noise=0.01), foreign=share * 1e6))
+    plain = judge(recording(walk(0.2, noise=0.01)))
+    assert (verdict.kind, verdict.holds) == (VerdictKind.OVERLOADED, None)
+    assert verdict.taken == pytest.approx(share)
+    assert (plain.taken, plain.holds) == (0.0, False)
+    assert verdict.estimate is not None
+    assert plain.estimate is not None
+    assert verdict.estimate.boundary == pytest.approx(plain.estimate.boundary / (1 - share))
+
+
+def test_an_overload_while_others_took_one_percent_counts_in_full() -> None:
+    assert judge(recording(walk(0.2, noise=0.01), foreign=10_000)).holds is False
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.06, VerdictKind.INVALID), (0.04, VerdictKind.OVERLOADED)])
+def test_a_latency_queue_or_lag_growth_that_failed_proves_nothing_if_more_than_five_percent_was_taken(
+    share: float, kind: VerdictKind
+) -> None:
+    rows = latencies([(s, 3 * SECOND, 10) for s in range(60)])
+    happened = recording(walk(0.0), kinds={"event-time": rows}, firings=10, foreign=share * 1e6)
+    assert judge(happened, LAG, QUEUE).kind is kind
+    assert judge(happened, LAG, SLOW).kind is kind
+    assert judge(happened, LAG, objective("lag-growth", "<", -1e9)).kind is kind
+
+
+@pytest.mark.parametrize("ending", ["crashed", "stalled", "dropped", "queue-full"])
+def test_a_system_that_ended_while_others_took_much_is_invalid(ending: Ending) -> None:
+    assert judge(recording(walk(0.0), ending=ending, foreign=200_000)).kind is VerdictKind.INVALID
+
+
+def test_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_repeated() -> None:
+    assert judge(recording(walk(0.012, noise=0.05), foreign=80_000)).kind is VerdictKind.INVALID
+
+
+def test_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_floor() -> None:
+    lag = np.concatenate([np.zeros(20), np.linspace(0.4, 2, 5), np.linspace(1.8, 0, 10), np.zeros(40)])
+    assert judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
+    assert judge(taken(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
+    assert "15 s were left out" in judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
+
+
+def test_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
+    lag = np.concatenate([np.zeros(40), np.linspace(0.4, 4, 10), np.linspace(3.9, 3, 10)])
+    verdict = judge(taken(lag, 0.5, 40, 50))
+    assert verdict.kind is VerdictKind.INVALID
+    assert "not back at its floor" in verdict.reasons[0]
+
+
+def test_an_overload_that_the_rest_of_the_trial_shows_needs_no_such_moment() -> None:
+    lag = 0.1 * np.arange(1, 61) + 0.3 * np.clip(np.arange(60) - 40, 0, 5)
+    verdict = judge(taken(lag, 0.5, 40, 45))
+    assert (verdict.kind, verdict.holds) == (VerdictKind.OVERLOADED, False)
+
+
+def test_other_work_for_a_third_of_the_trial_or_more_is_no_burst() -> None:
+    lag = np.concatenate([np.zeros(20), np.linspace(0.4, 4, 20), np.linspace(3.8, 0, 20)])
+    assert judge(taken(lag, 0.5, 20, 40), LAG, QUEUE).kind is VerdictKind.INVALID
