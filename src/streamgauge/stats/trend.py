@@ -23,6 +23,8 @@ _ROUNDING = 1e-12
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution whose median deviation is one."""
 _SEVERAL = 4
+_CAUTION = 1.25
+"""A median of few changes is often too small, and so is one of a level that its floor holds up."""
 _INFLATION = {1: 3.0, _SEVERAL: 16 / 11}
 """By how much the variance per sample, seen over so many, is too small for a lag-1 correlation of 0.5: the changes over
 four samples have 33/16 of the variance of one per sample, and 3 is where that goes to."""
@@ -72,7 +74,7 @@ def spread(time: Floats, level: Floats) -> float:
         change = level[samples:] - level[:-samples]
         deviation = float(np.median(np.abs(change - np.median(change)))) * _NORMAL
         found.append(deviation * math.sqrt(inflation / (samples * step)))
-    return max(found)
+    return _CAUTION * max(found)
 
 
 def reversion(level: Floats) -> float:
