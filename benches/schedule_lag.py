@@ -7,7 +7,7 @@ from pathlib import Path
 
 from streamgauge.model.calibration import CLIP
 from streamgauge.model.units import format_duration, format_rate
-from streamgauge.run.ceilings import PROBE, SAFE_LAG, queue_ceiling, schedule_lag, timely_rates
+from streamgauge.run.ceilings import CONFIRM, PROBE, SAFE_LAG, queue_ceiling, schedule_lag, timely_rates
 from streamgauge.run.launch import Launcher
 from streamgauge.run.place import place
 
@@ -21,9 +21,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, Launcher() as launcher:
         folder = Path(name)
         ceiling = statistics.median(queue_ceiling(launcher, folder / f"q{i}", where) for i in range(3))
-        probes = timely_rates(ceiling, lambda rate: schedule_lag(launcher, folder / f"{rate:.0f}", where, rate, PROBE))
+        probes = timely_rates(
+            ceiling, lambda rate, long: schedule_lag(launcher, folder / f"{rate:.0f}-{long:.0f}", where, rate, long)
+        )
         print(f"flat out {format_rate(ceiling)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")
-        print(f"  believed: p99 at most {format_duration(SAFE_LAG)} in every second of a probe of {PROBE:g} s")
+        print(f"  believed: p99 at most {format_duration(SAFE_LAG)} over {PROBE:g} s and then {CONFIRM:g} s")
         believed = probes[-1].rate
         rates = (("1M/s", 1e6), ("80 % of flat out", CLIP * ceiling), (f"believed, {believed / ceiling:.0%}", believed))
         for label, rate in rates:

@@ -60,7 +60,7 @@ RUNTIME_FOLDER_BY_NAME = {"streamgauge.run.runtime", "streamgauge.run.guard"}
 SYSTEMS_UNDER_TEST_BY_NAME = {
     "streamgauge.engines.toolkit",
     *(f"streamgauge.engines.reference.{part}" for part in ("work", "release")),
-    *(f"streamgauge.engines.spark.{part}" for part in ("work", "progress", "positions", "source")),
+    *(f"streamgauge.engines.spark.{part}" for part in ("work", "progress", "positions", "taken", "source")),
 }
 """Engines' processes stand for foreign systems: they have a clock, threads and logs of their own."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}

@@ -12,13 +12,11 @@ from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
 from streamgauge.judge import rule
 from streamgauge.judge.decide import (
-    LEAST_ACHIEVED,
     MOST_CLOCK_STEP,
     MOST_RUN_DELAY,
-    MOST_SCHEDULE_LAG,
-    MOST_SCHEDULE_STALL,
 )
 from streamgauge.judge.disturbed import MOST_TAKEN
+from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY, MOST_STANDSTILL, OF_LATENCY, OF_TREND
 from streamgauge.model.calibration import (
     CLIP,
     UNPROVEN,
@@ -113,8 +111,9 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
     text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
     bounds = [
         f"at least {LEAST_ACHIEVED * 100:g} %",
-        f"at most {MOST_SCHEDULE_LAG // 10**6} ms",
-        f"at most {MOST_SCHEDULE_STALL // 10**6} ms",
+        f"at most {OF_LATENCY * 100:g} % of a latency objective, {OF_TREND * 100:g} % of the growth",
+        f"at most {MOST_SEND_DELAY // 10**6} ms if neither",
+        f"at most {MOST_STANDSTILL // 10**6} ms",
         f"at most {MOST_RUN_DELAY * 100:g} % of the time",
         f"more than {MOST_TAKEN * 100:g} % of the CPU",
         f"{rule.BEYOND * 100:g} % of the load more than allowed",

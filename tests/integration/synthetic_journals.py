@@ -13,13 +13,14 @@ from streamgauge.analyze.journals import Journals
 from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import DRIVER, SUT
 from streamgauge.run.chronicle import Chronicle, Ticks
-from streamgauge.run.collect import LATENCIES, SECONDS, Archive
+from streamgauge.run.collect import HICCUPS, LATENCIES, SECONDS, Archive
 from streamgauge.run.monitor import CORES, ROLES
 from streamgauge.run.place import Placement
 from streamgauge.run.tell import Tally, gather, tally
 from streamgauge.store.journal import Journal
 from streamgauge.transport.attempts import Arrival
 from streamgauge.transport.books import Ack
+from streamgauge.transport.kafka.ledger import Append
 
 Random = np.random.Generator
 WALL_US = 1_800_000_000_000_123
@@ -43,23 +44,26 @@ class Made:
         return Journals(self.folder, self.drivers, self.stop, WALL_US, FIRING, *cores)
 
 
-def make(folder: Path, seed: int, *, drivers: int = 2, length: int = 7, watched: bool = True) -> Made:
+def make(
+    folder: Path, seed: int, *, drivers: int = 2, length: int = 7, watched: bool = True, broker: bool = True
+) -> Made:
     """A trial of so many seconds of which the last two are the tail."""
     random = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     for driver in range(drivers):
-        drive(folder, driver, length + driver, random)
+        drive(folder, driver, length + driver, random, broker=broker)
     collect(folder, length, random)
     if watched:
         watch(folder, length, random)
     return Made(folder, drivers, length, length - 2)
 
 
-def drive(folder: Path, driver: int, length: int, random: Random, closed: bool = True) -> None:
+def drive(folder: Path, driver: int, length: int, random: Random, closed: bool = True, *, broker: bool = False) -> None:
     """What one driver writes; ``closed=False`` leaves it as a process that was killed does."""
     moments = _ticks(length, random)
     ticks = Ticks(len(moments) + 1)
-    chronicle = Chronicle(folder, driver, ticks)
+    chronicle = Chronicle(folder, driver, ticks, broker=broker)
+    appends = _appends(moments, random) if broker else []
     acks, served, drops = _acks(length, random), 0, 0
     for second in range(length):
         end = (second + 1) * SECOND
@@ -69,10 +73,12 @@ def drive(folder: Path, driver: int, length: int, random: Random, closed: bool =
         now = [ack for ack in acks if ack.time_ns < end + SECOND // 50]
         acks = acks[len(now) :]
         served, drops = served + int(random.integers(0, 900)), drops + int(random.integers(0, 2))
-        sample = {name: int(random.integers(0, 1000)) for name in ("offered", "queue", "hiccup")}
-        chronicle.write(now)
+        sample = {name: int(random.integers(0, 1000)) for name in ("offered", "queue", "skew", "hiccup")}
+        confirmed = [append for append in appends if append.confirmed_ns < end + SECOND // 50]
+        appends = appends[len(confirmed) :]
+        chronicle.write(now, confirmed)
         drift = int(random.integers(-500, 500))
-        chronicle.second(second, {**sample, "served": served, "drops": drops, "drift": drift}, now)
+        chronicle.second(second, {**sample, "served": served, "drops": drops, "drift": drift}, now, confirmed)
     if closed:
         chronicle.close()
 
@@ -91,6 +97,18 @@ def _ticks(length: int, random: Random) -> list[tuple[int, int, int]]:
         actual = max(actual, intended + late)
         moments.append((intended, actual, int(random.integers(0, 50))))
     return moments
+
+
+def _appends(moments: list[tuple[int, int, int]], random: Random) -> list[Append]:
+    """What a broker confirmed of these ticks: each in two parts, some of them late, in the order of confirmation."""
+    found = []
+    confirmed = 0
+    for intended, actual, count in moments:
+        for part in (count // 3, count - count // 3):
+            appended = actual + int(random.exponential(SECOND // 200))
+            confirmed = max(confirmed, appended + int(random.integers(0, SECOND // 100)))
+            found.append(Append(intended, appended, confirmed, part))
+    return found
 
 
 def _acks(length: int, random: Random) -> list[Ack]:
@@ -128,7 +146,10 @@ def collect(folder: Path, length: int, random: Random) -> None:
 
 
 def count(folder: Path, tallies: Sequence[Tally]) -> None:
-    """The collector's two journals of counts."""
+    """The collector's two journals of counts, and what it wrote of itself."""
+    with Journal(folder / "collector-health", HICCUPS) as health:
+        for number, _ in enumerate(tallies):
+            health.append({"time": [(number - 1) * SECOND // 3], "hiccup": [number * 7919 % 1000], "behind": [0]})
     with (
         Journal(folder / "collector-seconds", SECONDS) as seconds,
         Journal(folder / "collector-latencies", LATENCIES) as cells,

@@ -78,6 +78,7 @@ def seconds(
     load: float = LOAD,
     kinds: dict[Kind, Latencies] | None = None,
     firings: int = 0,
+    send_delay: float = 0,
     **columns: float,
 ) -> Seconds:
     """A second per value of ``lag``, acknowledged at its end. ``columns`` are the same in every second."""
@@ -96,7 +97,8 @@ def seconds(
         "firings": np.full(n, firings, np.int64),
     }
     table |= {name: np.full(n, int(value), np.int64) for name, value in columns.items()}
-    return Seconds(0, table, kinds or {})
+    late: dict[Kind, Latencies] = {"send-delay": latencies([(s, int(send_delay), int(load)) for s in range(n)])}
+    return Seconds(0, table, (late if send_delay else {}) | (kinds or {}))
 
 
 def recording(

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from streamgauge.judge.decide import MOST_SCHEDULE_LAG
+from streamgauge.judge.generator import MOST_SEND_DELAY
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.report.calibration import render_calibration
-from streamgauge.run.ceilings import SHARES, ScheduleLag, timely_rates
+from streamgauge.run.ceilings import CONFIRM, PROBE, SHARES, ScheduleLag, timely_rates
 from streamgauge.store.calibrations import abandoned, keep, kept, workspace
 from streamgauge.store.documents import encode, read_content
 
@@ -103,12 +103,13 @@ def test_a_person_reads_what_generator_and_broker_carry() -> None:
     assert "collector" not in text
 
 
-def lag(rate: float, worst: float = 2e6, achieved: float = 1.0) -> ScheduleLag:
-    return ScheduleLag(rate, achieved * rate, 150_000, 2_000_000, round(worst), 300_000_000, 600, 1_000_000)
+def lag(rate: float, late: float = 2e6, achieved: float = 1.0, append: int = 0, seconds: float = PROBE) -> ScheduleLag:
+    worst = 300_000_000
+    return ScheduleLag(rate, achieved * rate, 150_000, round(late), worst, worst, 600, 1_000_000, append, seconds)
 
 
-def probe(rate: float, worst: float, timely: bool) -> LagProbe:
-    return LagProbe(rate, rate, 150_000.0, 2e6, worst, timely)
+def probe(rate: float, late: float, timely: bool, seconds: float = PROBE) -> LagProbe:
+    return LagProbe(rate, rate, 150_000.0, late, 300e6, timely, seconds)
 
 
 def test_a_search_goes_up_to_where_ticks_were_in_time() -> None:
@@ -131,29 +132,46 @@ def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> N
 
 
 def test_it_is_looked_from_the_highest_share_down_to_the_first_where_ticks_are_in_time() -> None:
-    probes = timely_rates(20e6, lambda rate: lag(rate, 270e6 if rate > 12e6 else 20e6))
-    assert [p.rate for p in probes] == [16e6, 12e6]
-    assert [p.timely for p in probes] == [False, True]
+    probes = timely_rates(20e6, lambda rate, long: lag(rate, 270e6 if rate > 12e6 else 20e6, seconds=long))
+    assert [(p.rate, p.seconds, p.timely) for p in probes] == [
+        (16e6, PROBE, False),
+        (12e6, PROBE, True),
+        (12e6, CONFIRM, True),
+    ]
+
+
+def test_case_12_a_rate_that_is_late_over_the_length_of_a_trial_gives_way_to_the_next_lower_one() -> None:
+    def look(rate: float, long: float) -> ScheduleLag:
+        return lag(rate, 90e6 if long == CONFIRM and rate > 12e6 else 20e6, seconds=long)
+
+    assert [(p.rate, p.seconds) for p in timely_rates(20e6, look)] == [
+        *((16e6, PROBE), (16e6, CONFIRM)),
+        *((12e6, PROBE), (12e6, CONFIRM)),
+    ]
+
+
+def test_case_2_a_broker_that_appends_late_is_not_believed_at_that_rate() -> None:
+    assert not lag(1e6, append=MOST_SEND_DELAY).timely
 
 
 def test_ticks_that_come_in_time_but_not_all_of_them_do_not_count() -> None:
-    probes = timely_rates(20e6, lambda rate: lag(rate, achieved=0.99 if rate > 9e6 else 0.996))
-    assert [p.rate for p in probes] == [16e6, 12e6, 9e6]
+    probes = timely_rates(20e6, lambda rate, long: lag(rate, achieved=0.99 if rate > 9e6 else 0.996, seconds=long))
+    assert [p.rate for p in probes] == [16e6, 12e6, 9e6, 9e6]
 
 
 def test_safely_in_time_is_half_of_what_a_trial_may_have() -> None:
-    assert lag(1e6, MOST_SCHEDULE_LAG / 2).timely
-    assert not lag(1e6, MOST_SCHEDULE_LAG / 2 + 1).timely
+    assert lag(1e6, MOST_SEND_DELAY / 2).timely
+    assert not lag(1e6, MOST_SEND_DELAY / 2 + 1).timely
 
 
 def test_where_ticks_are_late_everywhere_the_least_share_is_taken_and_the_calibration_says_so() -> None:
-    probes = timely_rates(20e6, lambda rate: lag(rate, 80e6))
+    probes = timely_rates(20e6, lambda rate, long: lag(rate, 80e6, seconds=long))
     assert [p.rate / 20e6 for p in probes] == pytest.approx(SHARES)
-    seen = tuple(probe(p.rate, p.worst, p.timely) for p in probes)
+    seen = tuple(probe(p.rate, p.p99, p.timely) for p in probes)
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=3e6, probes=seen))
     assert calibration.problems()[-1] == (
         "INVALID",
-        "ticks were late by 80ms (p99 of the worst second) at 3M/s already; keep other work off the machine",
+        "p99 send delay 80ms even at 3M/s; keep other work off the machine",
     )
 
 
@@ -162,8 +180,7 @@ def test_a_person_reads_how_far_searches_go_and_how_late_ticks_are_there() -> No
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=12e6, probes=probes))
     assert (
         "generator and queue carry 20M/s flat out; "
-        "searches go up to 60% of it, 12M/s, where ticks are late by 12ms (p99 of the worst second)"
-        in shown(calibration)
+        "searches go up to 60% of it, 12M/s, p99 send delay 12ms over 3 s" in shown(calibration)
     )
     assert "searches go up to 80% of it, 16M/s\n" in shown(made())
 

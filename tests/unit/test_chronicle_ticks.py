@@ -3,11 +3,14 @@
 import threading
 from pathlib import Path
 
-from streamgauge.model.units import SECOND
-from streamgauge.run.chronicle import Chronicle, Ticks
-from streamgauge.store.journal import read_rows
+import numpy as np
 
-SAMPLE = dict.fromkeys(("offered", "served", "drops", "queue", "hiccup", "drift"), 0)
+from streamgauge.model.units import SECOND
+from streamgauge.run.chronicle import Chronicle, Ticks, delays
+from streamgauge.store.journal import read_rows
+from streamgauge.transport.kafka.ledger import Append
+
+SAMPLE = dict.fromkeys(("offered", "served", "drops", "queue", "skew", "hiccup", "drift"), 0)
 
 
 def test_a_tick_that_is_being_written_down_counts_in_its_second(tmp_path: Path) -> None:
@@ -34,3 +37,20 @@ def test_a_tick_that_is_being_written_down_counts_in_its_second(tmp_path: Path) 
     chronicle.second(1, SAMPLE, [])
     chronicle.close()
     assert read_rows(tmp_path / "driver-0-seconds")["published"].to_pylist() == [5, 0]
+
+
+def test_case_12_send_delays_are_counted_by_events_in_the_second_in_which_they_were_due() -> None:
+    intended, late, count = np.array([[SECOND, 5_000, 7], [SECOND + 1, 5_999, 2], [2 * SECOND, 5_000, 3], [1, 0, 0]]).T
+    found = [column.tolist() for column in delays(intended, intended + late, count)]
+    assert found == [[0, 1], [5, 5], [7, 5]]
+
+
+def test_case_2_what_a_broker_has_not_confirmed_is_not_published(tmp_path: Path) -> None:
+    chronicle = Chronicle(tmp_path, 0, Ticks(1), broker=True)
+    chronicle.second(0, SAMPLE, [], [Append(10, 2_000_010, SECOND - 1, 5), Append(20, 3 * SECOND, 3 * SECOND, 4)])
+    for second in (1, 2, 3):
+        chronicle.second(second, SAMPLE, [])
+    chronicle.close()
+    assert read_rows(tmp_path / "driver-0-seconds")["published"].to_pylist() == [5, 0, 0, 4]
+    late = read_rows(tmp_path / "driver-0-delays").to_pydict()
+    assert (late["second"], late["kind"], late["count"]) == ([0, 0], [1, 1], [5, 4])

@@ -107,3 +107,31 @@ def test_a_payload_is_cut_without_copying() -> None:
     assert part.num_rows == 3
     assert part.part.due_us.tolist() == [2, 3, 4]
     assert part.part.values.base is not None
+
+
+def test_case_2_lag_counts_from_the_plan_so_that_what_waits_in_the_producer_counts() -> None:
+    books = ledger()
+    books.planned = {5: 100}.__getitem__
+    books.confirm({A: 10, B: 5})
+    ack = books.acknowledge({A: 10, B: 5}, 5)
+    assert (ack.published, ack.acknowledged, ack.lag) == (15, 15, 85), "30 wait in the producer, 55 in the generator"
+    assert books.pending == 30, "the bound of memory is on what was handed over and not acknowledged"
+
+
+def test_case_9_the_queue_is_what_waits_to_be_taken_and_its_bound_what_is_not_acknowledged() -> None:
+    books = ledger(bound_events=45)
+    books.confirm({A: 30, B: 15})
+    books.take({A: 30, B: 15})
+    assert (books.longest, books.waiting, books.lag) == (45, 0, 45)
+    assert not books.enter([(A, rows(1))], 40), "nothing is acknowledged, so the memory is full"
+
+
+def test_case_17_partitions_are_apart_by_what_one_has_and_another_lacks() -> None:
+    books = ledger()
+    books.confirm({A: 10, B: 5})
+    assert books.skew_us == 0
+    books.confirm({A: 30, B: 5})
+    assert books.skew_us == 20
+    books.skew_us = 0
+    books.confirm({A: 30, B: 15})
+    assert books.skew_us == 0

@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant, steps
 from streamgauge.model.units import SECOND
-from streamgauge.run.pace import Pace, held
+from streamgauge.run.pace import KAFKA_TICK, MILLI, Pace, held, send_interval
 from streamgauge.run.prepare import Preparation, Stock
 from streamgauge.run.sources import open_source
 from streamgauge.transport.books import Lane
 from streamgauge.workloads.purchases import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
-
-MILLI = 1_000_000
 
 
 @pytest.mark.parametrize(("events", "shares"), [(0, (0, 0, 0)), (1, (1, 0, 0)), (3, (1, 1, 1)), (5, (2, 2, 1))])
@@ -72,3 +70,22 @@ def test_what_was_prepared_ahead_is_what_the_workload_says(partitions: int, pati
     everything = Purchases(params, plan, 3).events(0, plan.total)
     for name, column in got.items():
         assert sorted(column) == sorted(everything[name].tolist())
+
+
+@pytest.mark.parametrize(
+    ("load", "partitions", "latency", "interval"),
+    [
+        (5_000, 1, 0, 2),  # no objective on a latency: an event waits 1 ms on average
+        (5_000, 1, 100, 2),
+        (5_000, 1, 300, 6),
+        (5_000, 1, 2_000, 10),  # a micro-batch would not be told apart either
+        (5_000, 4, 50, 8),  # four requests at a time: more of them would take the broker's core
+        (200, 1, 50, 1),  # most ticks send nothing
+    ],
+)
+def test_case_17_the_send_interval_follows_load_and_objective(
+    load: float, partitions: int, latency: int, interval: int
+) -> None:
+    found = send_interval(True, load, partitions, latency * MILLI)
+    assert found == interval * MILLI
+    assert found <= KAFKA_TICK

@@ -90,9 +90,18 @@ def test_what_was_published_is_acknowledged_or_waits(name: str, ratio: float) ->
     acked = happened["acks"] > 0
     assert np.array_equal(happened["ack_time"] >= 0, acked)
     assert int(happened["ack_lag"][acked].min()) >= 0
-    assert np.all(happened["queue"] >= waiting)
+    to_be_taken = np.cumsum(happened["published"] - happened["served"])
+    assert np.all(happened["queue"] >= to_be_taken)
+    assert np.all(to_be_taken <= waiting)
     if not chosen.batch_interval:
+        assert np.array_equal(to_be_taken, waiting)
         assert np.array_equal(happened["ack_lag"], waiting)
+
+
+def test_case_9_an_idle_system_has_one_trigger_of_load_in_its_queue_and_no_more() -> None:
+    chosen = options(capacity="1M/s", batch_interval="4s")
+    happened = run(at(100_000, chosen))
+    assert int(happened["queue"].max()) == 400_000
 
 
 def test_capacity_is_events_per_second_of_one_instance() -> None:

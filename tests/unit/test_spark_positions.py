@@ -12,11 +12,13 @@ import pytest
 
 from streamgauge.engines.spark.options import Ends
 from streamgauge.engines.spark.positions import Positions, next_begins, positions_of
+from streamgauge.engines.spark.taken import Taken
 from streamgauge.model.units import SECOND
 from streamgauge.transport.backlog import Backlog
 from streamgauge.transport.books import Ack, BacklogError, Lane
 from streamgauge.transport.kafka.cluster import Cluster
 from streamgauge.transport.kafka.ends import KafkaEnds
+from streamgauge.transport.queue_reader import QueueReader
 from streamgauge.transport.queue_server import QueueServer
 
 TOPIC = "streamgauge.r1.001.purchases"
@@ -75,6 +77,39 @@ def ends(tmp_path: Path) -> Ends:
     """Where a driver's door is."""
     queues = (f"grpc+unix://{tmp_path}/q.sock",)
     return Ends(queues=queues, outputs="", token=TOKEN, stream="purchases", columns=(), query="q")
+
+
+OFFSETS = """v1
+{"batchWatermarkMs":0,"batchTimestampMs":1763424000000,"conf":{"spark.sql.shuffle.partitions":"1"}}
+{"in":{"1":40,"0":60}}
+"""
+
+
+def test_case_9_what_a_micro_batch_takes_is_told_when_it_starts(tmp_path: Path) -> None:
+    """Spark writes ``offsets/N`` before it runs micro-batch N, and acknowledges it one micro-batch later."""
+    told = list[Mapping[Lane, int]]()
+    taken = Taken(tmp_path, {"in": "purchases"}, told.append)
+    taken.look()
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / ".0.tmp").write_text("half")
+    taken.look()
+    assert told == []
+    (tmp_path / "offsets" / "0").write_text(OFFSETS.replace("40", "0").replace("60", "0"))
+    (tmp_path / "offsets" / "1").write_text(OFFSETS)
+    taken.look()
+    taken.look()
+    assert told == [{Lane("purchases", 0): 60, Lane("purchases", 1): 40}], "the newest, once"
+    taken.close()
+
+
+def test_case_9_the_queue_is_what_waits_to_be_taken(door: "tuple[QueueServer, Positions]", ends: Ends) -> None:
+    server, _ = door
+    publish(server, 100)
+    assert (server.books.waiting, server.books.lag) == (200, 200)
+    with QueueReader(ends.queues, ends.token) as reader:
+        reader.taken({LANES[0]: 60, LANES[1]: 40})
+    assert (server.books.waiting, server.books.lag) == (100, 200), "nothing of it is acknowledged"
+    assert server.status()["served"] == 100
 
 
 @pytest.fixture

@@ -52,9 +52,9 @@ def test_what_an_event_costs_says_what_the_cores_would_carry() -> None:
 
 def test_a_growing_load_is_over_when_some_triggers_of_it_wait() -> None:
     reach, load = Reach(trigger=2.0, cores=1), [100] * 10
-    assert not reach.look(grown(load, costs=1, behind=599))
-    assert reach.look(grown(load, costs=1, behind=600))
-    assert not reach.look(grown(load[:4], costs=1, behind=600)), "four acknowledgements are too few to end it"
+    assert not reach.look(grown(load, costs=1, behind=299))
+    assert reach.look(grown(load, costs=1, behind=300))
+    assert not reach.look(grown(load[:4], costs=1, behind=300)), "four acknowledgements are too few to end it"
 
 
 def test_a_load_that_is_too_high_from_its_beginning_on_tells_something_too() -> None:

@@ -1,31 +1,44 @@
-"""What the drivers wrote down → the seconds of all of them: ticks, acknowledgements, and what was sampled."""
+"""What the drivers wrote down → the seconds of all of them: ticks, confirmations, acknowledgements, and samples."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamgauge.analyze.arithmetic import second_since_start
+from streamgauge.analyze.arithmetic import bucket, floor_division, second_since_start
 from streamgauge.analyze.journals import together
+from streamgauge.model.seconds import Kind
+from streamgauge.model.units import SECOND
 
-_SAMPLED = ("offered", "served", "drops", "queue", "clock_step")
+_SAMPLED = ("offered", "served", "drops", "queue", "hiccup", "skew", "clock_step")
+_LARGEST = ("schedule_lag", "hiccup", "skew", "clock_step")
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
 
 
-def published(ticks: DataFrame) -> DataFrame:
-    """Per driver and second: events published, and the p99 by rank of how late the ticks were."""
-    here = Window.partitionBy("driver", "second")
-    late = ticks.select(
-        "driver",
-        second_since_start(F.col("actual")).alias("second"),
-        (F.col("actual") - F.col("intended")).alias("late"),
-        "count",
+def sent(ticks: DataFrame) -> DataFrame:
+    """Per driver and second: events sent, and the largest send delay."""
+    late = F.col("actual") - F.col("intended")
+    return ticks.groupBy("driver", second_since_start(F.col("actual")).alias("second")).agg(
+        F.sum("count").alias("published"), F.greatest(F.max(late), F.lit(0)).alias("schedule_lag")
     )
-    ranked = late.withColumns(
-        {"rank": F.row_number().over(here.orderBy("late")), "last": F.ceil(F.lit(0.99) * F.count("*").over(here))}
+
+
+def confirmed(appends: DataFrame) -> DataFrame:
+    """Per driver and second: events that a broker confirmed."""
+    return appends.groupBy("driver", second_since_start(F.col("confirmed")).alias("second")).agg(
+        F.sum("count").alias("published")
     )
-    return ranked.groupBy("driver", "second").agg(
-        F.sum("count").alias("published"),
-        F.max(F.when(F.col("rank") == F.col("last"), F.col("late"))).alias("schedule_lag"),
-    )
+
+
+def delays(events: DataFrame, happened: str, told: str, kind: Kind, samples: DataFrame) -> DataFrame:
+    """Counts by second and bucket of how late events were, in the second in which their send interval was due.
+
+    What was ``told`` after the last second that its driver has closed does not count.
+    """
+    ends = samples.groupBy("driver").agg(((F.max("second") + 1) * SECOND).alias("closed"))
+    late = floor_division(F.greatest(F.col(happened) - F.col("intended"), F.lit(0)), F.lit(1_000))
+    inside = events.join(F.broadcast(ends), "driver").where((F.col(told) < F.col("closed")) & (F.col("count") > 0))
+    second = floor_division(F.col("intended") - 1, F.lit(SECOND))
+    by = (second.alias("second"), F.lit(kind).alias("kind"), bucket(late).alias("bucket"))
+    return inside.groupBy(*by).agg(F.sum("count").alias("count"))
 
 
 def acknowledged(acks: DataFrame) -> DataFrame:
@@ -44,9 +57,11 @@ def acknowledged(acks: DataFrame) -> DataFrame:
     )
 
 
-def driven(ticks: DataFrame, acks: DataFrame, samples: DataFrame) -> DataFrame:
+def driven(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame, samples: DataFrame) -> DataFrame:
     """Per second: all drivers as one. ``closed`` says how many of them have closed it."""
-    sources = [published(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
+    sources = [sent(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
+    if appends is not None:  # what a broker confirmed counts, not what was handed to it
+        sources[:1] = [sources[0].drop("published"), confirmed(appends)]
     names = [name for source in sources for name in source.columns if name not in ("driver", "second")]
     # each source has at most one row of a driver and second: the largest value is the only one
     single = together(sources).groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
@@ -69,7 +84,7 @@ def _together(single: DataFrame) -> DataFrame:
     either = single.groupBy("second").agg(
         F.count("offered").alias("closed"),
         *(F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in _SUMMED),
-        *(F.max(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in ("schedule_lag", "clock_step")),
+        *(F.max(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in _LARGEST),
         F.max(F.coalesce(F.col("ack_time"), F.lit(-1))).alias("ack_time"),
         F.sum("known_lag").alias("lags"),
     )

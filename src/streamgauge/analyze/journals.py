@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 
 TICKS = "intended BIGINT, actual BIGINT, count BIGINT"
 ACKS = "time BIGINT, published BIGINT, acknowledged BIGINT, lag BIGINT"
-SAMPLES = "second BIGINT, offered BIGINT, served BIGINT, drops BIGINT, queue BIGINT, clock_step BIGINT"
+APPENDS = "intended BIGINT, appended BIGINT, confirmed BIGINT, count BIGINT"
+SAMPLES = (
+    "second BIGINT, offered BIGINT, served BIGINT, drops BIGINT, queue BIGINT, hiccup BIGINT, skew BIGINT, "
+    "clock_step BIGINT"
+)
+HEALTH = "time BIGINT, hiccup BIGINT"
 ROLES = "time BIGINT, role STRING, cpu_us BIGINT, run_delay_ns BIGINT"
 CORES = "time BIGINT, core BIGINT, span_us BIGINT, busy_us BIGINT, steal_us BIGINT, foreign_us BIGINT"
 _GLOB = re.compile(r"([\\*?\[\]{}])")
@@ -40,6 +45,11 @@ class Journals:
     """The output column that tells firings apart."""
     driver_cores: tuple[int, ...]
     sut_cores: tuple[int, ...]
+
+    @property
+    def broker(self) -> bool:
+        """Whether events count as published when a broker confirmed them."""
+        return any(self.folder.glob("appends-*"))
 
 
 def journals_of(stored: StoredTrial) -> Journals | None:

@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from streamgauge.analyze.arithmetic import bucket, floor_division, micros
 from streamgauge.model.seconds import Kind
+from streamgauge.model.units import SECOND
 
 STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
 """The column that a latency is counted from. The live path has the same table (``run/tell.py``)."""
@@ -22,6 +23,12 @@ def stamped(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame
         (emitted - micros(F.col(stamp), kinds[stamp])).alias(kind) for kind, stamp in STAMPS.items() if stamp in kinds
     ]
     return outputs.select(*columns)
+
+
+def starved(health: DataFrame) -> DataFrame:
+    """Per second: the longest time for which the collector was not woken."""
+    second = floor_division(F.col("time"), F.lit(SECOND)).alias("second")
+    return health.groupBy(second).agg(F.greatest(F.max("hiccup"), F.lit(0)).alias("collector_hiccup"))
 
 
 def counted(stamped: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from streamgauge.analyze import journals as files
 from streamgauge.analyze import outputs as out
-from streamgauge.analyze.drivers import driven
+from streamgauge.analyze.drivers import delays, driven
 from streamgauge.analyze.journals import Journals
 from streamgauge.analyze.monitor import watched
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
@@ -24,7 +24,8 @@ def recompute(spark: SparkSession, journals: Journals) -> Seconds:
     closed = _numbers(rows, "closed") == journals.drivers
     columns = _by_second(rows, int(np.count_nonzero(closed)))
     length = len(columns["offered"])
-    return Seconds(0, columns, _by_kind(_within(latencies(spark, outputs), length).toArrow()))
+    counted = latencies(spark, outputs).unionByName(delayed(spark, journals))
+    return Seconds(0, columns, _by_kind(_within(counted, length).toArrow()))
 
 
 def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) -> DataFrame:
@@ -38,7 +39,10 @@ def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) ->
         files.rows(spark, folder / "monitor-roles", files.ROLES),
         files.rows(spark, folder / "monitor-cores", files.CORES),
     )
-    parts = [driven(ticks, acks, samples), watched(roles, cores, journals.sut_cores, journals.driver_cores)]
+    appends = files.of_drivers(spark, journals, "appends-{}", files.APPENDS) if journals.broker else None
+    health = files.rows(spark, folder / "collector-health", files.HEALTH)
+    parts = [driven(ticks, appends, acks, samples), watched(roles, cores, journals.sut_cores, journals.driver_cores)]
+    parts.append(out.starved(health))
     parts += [part for query in outputs for part in (out.counted(query), out.fired(query))]
     whole = files.together(parts)
     # one part has each column; only outputs come in several, one per query, and add up
@@ -52,6 +56,22 @@ def latencies(spark: SparkSession, outputs: list[DataFrame]) -> DataFrame:
     if not outputs:
         return spark.createDataFrame([], _NO_LATENCIES)
     found = reduce(lambda one, other: one.unionByName(other), map(out.latencies, outputs))
+    return found.groupBy("second", "kind", "bucket").agg(F.sum("count").alias("count"))
+
+
+def delayed(spark: SparkSession, journals: Journals) -> DataFrame:
+    """Send delays, and on Kafka append delays, as latencies are counted."""
+    ticks, samples, appends = (
+        files.of_drivers(spark, journals, name, schema)
+        for name, schema in (
+            ("ticks-{}", files.TICKS),
+            ("driver-{}-seconds", files.SAMPLES),
+            ("appends-{}", files.APPENDS),
+        )
+    )
+    found = delays(ticks, "actual", "actual", "send-delay", samples).unionByName(
+        delays(appends, "appended", "confirmed", "append-delay", samples)
+    )
     return found.groupBy("second", "kind", "bucket").agg(F.sum("count").alias("count"))
 
 

@@ -228,6 +228,12 @@ def trigger_of(engine: Engine | None, options: dict[str, Any]) -> int:
     return ask(options) if ask else 0
 
 
+def continuous(engine: Engine | None, options: dict[str, Any]) -> bool:
+    """Whether an engine takes events as they come, and not in micro-batches: what it returns as ``continuous``."""
+    ask: Callable[[dict[str, Any]], bool] | None = getattr(engine, "continuous", None)
+    return ask(options) if ask else False
+
+
 @dataclass(frozen=True, slots=True)
 class Warming:
     """How a system that stays up is warmed up before anything is judged, and whether many trials share it."""

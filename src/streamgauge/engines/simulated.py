@@ -235,9 +235,7 @@ class SimulatedTrial:
         ack_time[second] = times  # the last one of a second wins
         ack_lag[second] = self._plan.count(times) - totals
         offered = np.diff(self._published[: stop + 1])
-        queue = self._published[1 : stop + 1] - np.cumsum(acked)
-        if self._options.batch_interval:
-            queue = queue + acked  # the longest queue is the one before the last acknowledgement
+        taken, queue = self._taken(stop)
         fired = self._firings
         order = np.argsort(fired.second, kind="stable")  # a slow output is overtaken by later ones
         shown = order[fired.second[order] < stop]
@@ -245,7 +243,7 @@ class SimulatedTrial:
         columns = {
             "offered": offered,
             "published": offered,
-            "served": acked,
+            "served": taken,
             "acknowledged": acked,
             "acks": acks,
             "ack_time": ack_time,
@@ -259,6 +257,21 @@ class SimulatedTrial:
             "processing-time": Latencies(at, buckets.index(fired.processing_time[shown]), rows),
         }
         return Seconds(0, columns, kinds)
+
+    def _taken(self, stop: int) -> tuple[Ints, Ints]:
+        """Events taken in each second, and the most that waited to be taken in it.
+
+        A micro-batch takes all that is there when it starts; without micro-batches an event is taken as it is done.
+        """
+        edges = np.arange(1, stop + 1, dtype=np.int64) * SECOND
+        totals = np.concatenate([[0], self._ack_total])
+        at = self._batch_start if self._options.batch_interval else self._ack_time
+        so_far = totals[np.searchsorted(at, edges, "right")]
+        queue = self._published[1 : stop + 1] - so_far
+        second = np.searchsorted(edges, at, "left")
+        inside = (second < stop) & bool(self._options.batch_interval)
+        np.maximum.at(queue, second[inside], np.diff(totals)[inside])  # what waited when a micro-batch took it
+        return np.diff(so_far, prepend=0), queue
 
     def _fire(self) -> "Firings":
         """When outputs leave: a window fires once all that is due before its end (and watermark) is processed."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from streamgauge.judge.checks import COUNTED, check, evidence, runs_away
 from streamgauge.judge.disturbed import MOST_TAKEN, Mask, burst, until_renewal
+from streamgauge.judge.generator import generator_faults, unless_spoilt
 from streamgauge.judge.measure import measure
 from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
 from streamgauge.model.measurement import SLIGHTLY_TAKEN, Check, Estimate, Measurement, Verdict, VerdictKind
@@ -16,9 +17,6 @@ from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Recording
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
 
-LEAST_ACHIEVED = 0.995
-MOST_SCHEDULE_LAG = SECOND // 20
-MOST_SCHEDULE_STALL = SECOND // 4
 MOST_RUN_DELAY = 0.10
 MOST_CLOCK_STEP = SECOND // 100
 LEAST_NOISE = 0.6 * ASSUMED_ERROR
@@ -26,7 +24,8 @@ LEAST_NOISE = 0.6 * ASSUMED_ERROR
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
     """What the trial says."""
-    return replace(_decide(recording, measured, objectives), carries=measured.carries)
+    verdict = unless_spoilt(recording, measured, objectives, _decide(recording, measured, objectives))
+    return replace(verdict, carries=measured.carries)
 
 
 def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
@@ -37,7 +36,7 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if recording.outcome.users_fault:
         trace = (f"trace: {line}" for line in recording.outcome.log_tail)
         return Verdict(VerdictKind.FAILED, (recording.outcome.detail, *trace), stops_run=True)
-    faults = driver_faults(recording, measured)
+    faults = driver_faults(recording, measured, objectives)
     if faults:
         return Verdict(VerdictKind.INVALID, tuple(faults))
     verdict = _judged(recording, measured, objectives)
@@ -141,27 +140,13 @@ def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[s
     return (f"the queue ran away: {grown} more events waited after {format_duration(measured.lag_seconds * SECOND)}",)
 
 
-def driver_faults(recording: Recording, m: Measurement) -> list[str]:
+def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
     """Sentences on what the driver or the machine did wrong."""
     outcome = recording.outcome
     faults = list(outcome.disturbances)
     if outcome.ending == "driver-failed":
         faults.append(f"the driver failed: {outcome.detail or 'no reason given'}")
-    if m.judged_seconds and m.achieved_share < LEAST_ACHIEVED:
-        faults.append(
-            f"the generator published {m.achieved_share:.2%} of the planned events (at least {LEAST_ACHIEVED:.1%}); "
-            "give the driver more cores or lower the load"
-        )
-    if m.schedule_lag_p99 > MOST_SCHEDULE_LAG:
-        faults.append(
-            f"the generator was {format_duration(m.schedule_lag_p99)} behind its schedule (p99, at most "
-            f"{format_duration(MOST_SCHEDULE_LAG)}); keep other work off the driver's cores"
-        )
-    if m.schedule_lag_worst > MOST_SCHEDULE_STALL:
-        faults.append(
-            f"the generator stood still for {format_duration(m.schedule_lag_worst)} in one second (at most "
-            f"{format_duration(MOST_SCHEDULE_STALL)}); keep other work off the driver's cores"
-        )
+    faults += generator_faults(recording.trial, m, objectives)
     if m.run_delay_share > MOST_RUN_DELAY:
         faults.append(
             f"the driver waited for a CPU {format_share(m.run_delay_share)} of the time (at most "

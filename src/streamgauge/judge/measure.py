@@ -191,8 +191,13 @@ def measure(recording: Recording, cut: Mask | None = None) -> Measurement:
         latencies={kind: s for kind in OUTPUT_KINDS if (s := _summary(judged, kind)) is not None},
         account=recording.outcome.account,
         negative=int(judged["negative"].sum()),
-        schedule_lag_p99=float(np.quantile(judged["schedule_lag"], 0.99)) if len(judged) else 0.0,
+        schedule_lag_p99=_delay(judged, "send-delay", 0.99),
         schedule_lag_worst=float(judged["schedule_lag"].max(initial=0)),
+        append_delay_p99=_delay(judged, "append-delay", 0.99),
+        append_delay_worst=_delay(judged, "append-delay", 1.0),
+        hiccups=_by_statistic(judged["hiccup"]),
+        collector_hiccups=_by_statistic(judged["collector_hiccup"]),
+        skew=float(seconds["skew"].max(initial=0)),
         achieved_share=published / offered if offered else 1.0,
         run_delay_share=float(judged["run_delay"].sum()) / SECOND / length,
         foreign_share=max(_share(judged, "foreign"), _share(judged, "steal")),
@@ -212,6 +217,20 @@ def _without(judged: Seconds, cut: Mask, start: int) -> Seconds:
         for kind, each in judged.latencies.items()
     }
     return Seconds(judged.start, {name: column[left] for name, column in judged.columns.items()}, kinds)
+
+
+def _delay(judged: Seconds, kind: Kind, share: float) -> float:
+    """How late this share of the events was at most, in nanoseconds; 0 where nobody counted."""
+    late = judged.latency(kind)
+    return buckets.quantile(late.bucket, late.count, share) * 1000.0 if late.count.sum() else 0.0
+
+
+def _by_statistic(pauses: npt.NDArray[np.int64]) -> dict[str, float]:
+    """The longest pause of each second, by the statistics that objectives name; nothing if there was none."""
+    if not pauses.any():
+        return {}
+    found = {name: float(np.quantile(pauses, share)) for name, share in PERCENTILES.items()}
+    return {"avg": float(pauses.mean()), "min": float(pauses.min()), **found, "max": float(pauses.max())}
 
 
 def _carries(recording: Recording, judged: Seconds) -> float:

@@ -22,9 +22,11 @@ class LagProbe:
     lag_p50: float
     lag_p99: float
     lag_worst: float
-    """The p99 of the worst second, which is what makes a trial INVALID."""
+    """The p99 of the worst second."""
     timely: bool
     """Whether a trial at this rate would be safely within the bounds of a valid one."""
+    seconds: float = 3.0
+    """How long it was looked: a few seconds, or the length of a trial to confirm the rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,6 @@ class Calibration:
         bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
         probes = self.ceilings.probes
         if probes and not any(probe.timely for probe in probes):
-            late = f"ticks were late by {format_duration(probes[-1].lag_worst)} (p99 of the worst second)"
-            bad.append(
-                ("INVALID", f"{late} at {format_rate(probes[-1].rate)} already; keep other work off the machine")
-            )
+            late = f"p99 send delay {format_duration(probes[-1].lag_p99)}"
+            bad.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; keep other work off the machine"))
         return list(dict.fromkeys(bad))

@@ -62,6 +62,8 @@ class Trial:
     drivers: int = 1
     stall: int = 30 * SECOND
     transport: TransportChoice = TransportChoice()
+    send_interval: int = 0
+    """Nanoseconds from one send of the generator to the next; 0: as the transport has it."""
     trigger: int = 0
     """Nanoseconds between two micro-batches that the engine's trigger makes; 0 where there is none. So much load waits
     at an acknowledgement although the system keeps up."""

@@ -26,12 +26,8 @@ def _believed(top: Ceilings) -> str:
     """How far searches go, and how late ticks are there."""
     share = f"{top.most / top.queue:.0%} of it, " if top.queue else ""
     said = f"searches go up to {share}{format_rate(top.most)}"
-    probe = next((p for p in top.probes if p.rate == top.most), None)
-    return (
-        f"{said}, where ticks are late by {format_duration(probe.lag_worst)} (p99 of the worst second)"
-        if probe
-        else said
-    )
+    probe = next((p for p in reversed(top.probes) if p.rate == top.most), None)
+    return f"{said}, p99 send delay {format_duration(probe.lag_p99)} over {probe.seconds:g} s" if probe else said
 
 
 def _table(*columns: str) -> Table:

@@ -19,6 +19,8 @@ _NOT_SETTINGS = {
     "updates",
     "broker_use",
     "micro_batches",
+    "send_interval_ns",
+    "queue_is",
 }
 _TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
 _DURATIONS = ("window", "slide", "watermark")
@@ -34,6 +36,7 @@ def measured_on(story: Story) -> tuple[Pair, ...]:
             *_engines(story),
             ("placement", _placement(story)),
             ("transport", transport(story)),
+            ("resolution", resolution(story)),
             *_machine(story.environment),
             *_software(story),
         )
@@ -152,6 +155,25 @@ def transport(story: Story) -> str:
     name = f"Kafka {first.get('version', '')}".strip()
     way = f"{name}{brokers}, {first['format']} records, {copies}, acks {first['acks']}"
     return "; ".join(part for part in (way, _busy(story), _clocks(said)) if part)
+
+
+def resolution(story: Story) -> str:
+    """How fine latencies are, and what the queue is where events travel over Kafka; nothing in simulated time."""
+    intervals = {t.facts["send_interval_ns"] for t in story.trials if t.facts.get("send_interval_ns")}
+    if not intervals:
+        return ""
+    most = max(intervals)
+    said = [
+        f"the generator sends every {format_duration(most)}, so event-time latencies include up to "
+        f"{format_duration(most)} of waiting to be sent, {format_duration(most / 2)} on average"
+    ]
+    late = [t.measurement.append_delay_p99 for t in story.trials if t.measurement.append_delay_p99]
+    if late:
+        said.append(f"the broker had appended 99 % of the events of every trial within {format_duration(max(late))}")
+    said += [
+        f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in story.trials if "queue_is" in t.facts)
+    ]
+    return "; ".join(said)
 
 
 def _busy(story: Story) -> str:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
+from streamgauge.run.chronicle import DELAY_NUMBER
 from streamgauge.run.place import Placement
 from streamgauge.run.tell import FIRST_ROW, KIND_NUMBER, LAST_ROW
 from streamgauge.stats import buckets
@@ -19,7 +20,7 @@ SUT = "system under test"
 DRIVER = "driver"
 BROKER = "broker"
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
-_LARGEST = ("schedule_lag", "clock_step")
+_LARGEST = ("schedule_lag", "hiccup", "skew", "clock_step")
 
 
 def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None = None) -> Seconds:
@@ -31,8 +32,11 @@ def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None 
     collected = _rows(folder / "collector-seconds")
     for name in ("outputs", "firings", "negative"):
         columns[name] = _by_second(collected, name, length)
+    columns["collector_hiccup"] = _largest(_rows(folder / "collector-health"), "hiccup", length)
     columns |= _watched(folder, length, placement)
-    return Seconds(0, columns, _latencies(_rows(folder / "collector-latencies"), length))
+    kinds = _latencies([_rows(folder / "collector-latencies")], KIND_NUMBER, length)
+    kinds |= _latencies([_rows(folder / f"driver-{n}-delays") for n in range(drivers)], DELAY_NUMBER, length)
+    return Seconds(0, columns, kinds)
 
 
 def _rows(path: Path) -> Rows:
@@ -67,6 +71,16 @@ def _by_second(rows: Rows, name: str, length: int) -> Ints:
         return np.zeros(length, np.int64)
     inside = (rows["second"] >= 0) & (rows["second"] < length)
     return np.bincount(rows["second"][inside], rows[name][inside], length).astype(np.int64)
+
+
+def _largest(rows: Rows, name: str, length: int) -> Ints:
+    """The largest value of each second, by the time of the row."""
+    column = np.zeros(length, np.int64)
+    if rows:
+        second = rows["time"] // SECOND
+        inside = (second >= 0) & (second < length)
+        np.maximum.at(column, second[inside], rows[name][inside])
+    return column
 
 
 def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
@@ -158,11 +172,14 @@ def row_latencies(folder: Path, start: int, stop: int) -> dict[str, dict[str, fl
     return found
 
 
-def _latencies(rows: Rows, length: int) -> dict[Kind, Latencies]:
-    if not rows:
+def _latencies(journals: list[Rows], numbers: dict[Kind, int], length: int) -> dict[Kind, Latencies]:
+    """Counts of several journals as one; ``numbers`` are those of the kinds in them."""
+    parts = [rows for rows in journals if rows]
+    if not parts:
         return {}
+    rows = {name: np.concatenate([part[name] for part in parts]) for name in ("kind", "second", "bucket", "count")}
     result: dict[Kind, Latencies] = {}
-    for kind, number in KIND_NUMBER.items():
+    for kind, number in numbers.items():
         mine = (rows["kind"] == number) & (rows["second"] >= 0) & (rows["second"] < length)
         if mine.any():
             result[kind] = Latencies(rows["second"][mine], rows["bucket"][mine], rows["count"][mine])

@@ -26,7 +26,7 @@ from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.run.ceiling import transport_named
-from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
+from streamgauge.run.ceilings import ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
 from streamgauge.run.clock import Limits, elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
@@ -128,10 +128,13 @@ def ceilings(at: Site) -> Ceilings:
         queue = queue_ceiling(launcher, folder / "queue", placement, kafka=kafka)
         at.say(f"schedule lag at {format_rate(rate)}")
         lag = schedule_lag(launcher, folder / "lag", placement, rate, kafka=kafka)
-        at.say("the highest load at which ticks are in time")
-        probes = timely_rates(
-            queue, lambda rate: schedule_lag(launcher, folder / f"{rate:.0f}", placement, rate, PROBE, kafka=kafka)
-        )
+        at.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
+
+        def probe(rate: float, seconds: float) -> ScheduleLag:
+            where = folder / f"{rate:.0f}-{seconds:.0f}"
+            return schedule_lag(launcher, where, placement, rate, seconds, kafka=kafka)
+
+        probes = timely_rates(queue, probe)
         collector = 0.0
         if kafka is None:
             at.say("ceiling of the collector")
@@ -141,7 +144,7 @@ def ceilings(at: Site) -> Ceilings:
 
 
 def _kept(lag: ScheduleLag) -> LagProbe:
-    return LagProbe(lag.rate, lag.achieved, lag.p50, lag.p99, lag.worst, lag.timely)
+    return LagProbe(lag.rate, lag.achieved, lag.p50, max(lag.p99, lag.append), lag.worst, lag.timely, lag.seconds)
 
 
 def quick_ceiling(at: Site) -> float:

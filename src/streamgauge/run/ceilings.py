@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyarrow import flight
 
-from streamgauge.judge.decide import LEAST_ACHIEVED, MOST_SCHEDULE_LAG
+from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY
 from streamgauge.model.calibration import CLIP
 from streamgauge.model.profile import LoadProfile, constant
 from streamgauge.model.units import SECOND
-from streamgauge.run.chronicle import p99
+from streamgauge.run.chronicle import Ints, p99
 from streamgauge.run.clock import Clock
 from streamgauge.run.launch import Launcher, LaunchError, Process
 from streamgauge.run.orders import (
-    KAFKA_TICK,
-    MILLI,
     CollectOrder,
     CollectorLine,
     DriveOrder,
@@ -33,6 +31,7 @@ from streamgauge.run.orders import (
     driver_child,
     opposite_child,
 )
+from streamgauge.run.pace import KAFKA_TICK, MILLI
 from streamgauge.run.place import Placement
 from streamgauge.store.durable import make_folder
 from streamgauge.store.journal import read_rows
@@ -49,10 +48,12 @@ _TAIL, _LAST_WORDS = 3, 3.0
 _FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick, over Kafka a tenth of it
 SHARES = (CLIP, 0.6, 0.45, 0.3, 0.15)
 """Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
-SAFE_LAG = MOST_SCHEDULE_LAG // 2
+SAFE_LAG = MOST_SEND_DELAY // 2
 """A probe is short and its machine quiet: only half of what a trial may have is safely within it."""
-PROBE = 3.0
-"""Seconds of a probe."""
+PROBE, CONFIRM = 3.0, 30.0
+"""Seconds of a probe, and of the confirmation of the rate that it found: as long as a trial."""
+_CONFIRMED = 2
+"""How often a rate is confirmed at most: a calibration takes three minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +65,19 @@ class ScheduleLag:
     p50: int
     p99: int
     worst: int
-    """The p99 of the worst second: the judge of a trial sees no better one."""
+    """The p99 of the worst second."""
     most: int
     ticks: int
     hiccup: int
     """Longest hiccup of the driver's process meanwhile."""
+    append: int = 0
+    """The p99 until the Kafka broker had appended events; 0 on the queue."""
+    seconds: float = PROBE
 
     @property
     def timely(self) -> bool:
-        """Whether a trial at this rate would be safely valid, as far as the generator goes."""
-        return self.worst <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
+        """Whether a trial at this rate would be safely valid, as far as the generator and the broker go."""
+        return max(self.p99, self.append) <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
 
 
 @contextmanager
@@ -181,11 +185,18 @@ def schedule_lag(
     judged = intended > _SETTLE * SECOND
     lag, second = (actual - intended)[judged], (intended[judged] - 1) // SECOND
     rows = read_rows(folder / "driver-0-seconds").to_pydict()
-    span = actual[judged].max(initial=1) - actual[judged].min(initial=10**18)
-    achieved = ticks["count"].to_numpy()[judged][1:].sum() * SECOND / max(1, span)
+    achieved, append = _rate(actual[judged], ticks["count"].to_numpy()[judged]), 0
+    if kafka is not None:
+        table = read_rows(folder / "appends-0")
+        told = {name: table[name].to_numpy() for name in table.schema.names}
+        mine = told["intended"] > _SETTLE * SECOND
+        achieved = _rate(told["confirmed"][mine], told["count"][mine])
+        append = p99(np.repeat((told["appended"] - told["intended"])[mine], told["count"][mine]))
     return ScheduleLag(
         rate=rate,
-        achieved=float(achieved),
+        achieved=achieved,
+        append=append,
+        seconds=seconds,
         p50=int(np.median(lag)),
         p99=p99(lag),
         worst=max(p99(lag[second == one]) for one in np.unique(second)),
@@ -195,14 +206,26 @@ def schedule_lag(
     )
 
 
-def timely_rates(flat_out: float, probe: Callable[[float], ScheduleLag]) -> list[ScheduleLag]:
-    """Shares of the flat-out rate, from the highest down to the first at which ticks are safely in time.
+def _rate(moments: Ints, count: Ints) -> float:
+    """Events per second between the first and the last moment."""
+    span = moments.max(initial=1) - moments.min(initial=10**18)
+    first = count[moments == moments.min(initial=10**18)].sum()
+    return float((count.sum() - first) * SECOND / max(1, span))
 
-    The flat-out rate alone says too much: close to it the generator has no idle time left to make events ahead.
+
+def timely_rates(flat_out: float, probe: Callable[[float, float], ScheduleLag]) -> list[ScheduleLag]:
+    """Shares of the flat-out rate, from the highest down to the first at which events are safely in time.
+
+    The flat-out rate alone says too much: close to it the generator has no idle time left to make events ahead. A probe
+    takes a rate and seconds; what a short one found is confirmed over the length of a trial.
     """
     probes: list[ScheduleLag] = []
     for share in SHARES:
-        probes.append(probe(share * flat_out))
+        probes.append(probe(share * flat_out, PROBE))
+        if not probes[-1].timely:
+            continue
+        if sum(p.seconds == CONFIRM for p in probes) < _CONFIRMED:
+            probes.append(probe(share * flat_out, CONFIRM))
         if probes[-1].timely:
             break
     return probes

@@ -62,7 +62,7 @@ class Driver:
         self.paces = {n: Pace(plan, order.tick_ns, order.partitions) for n, plan in self.plans.items()}
         self.lock = threading.Lock()
         self.ticks = Ticks(order.horizon_ns // order.tick_ns + 2)
-        self.chronicle = Chronicle(order.folder, order.driver, self.ticks)
+        self.chronicle = Chronicle(order.folder, order.driver, self.ticks, broker=ends is not None)
         self.hiccups = HiccupMeter()
         self.begun, self.over = threading.Event(), threading.Event()
         self.start_ns = self.wall_ns = 0
@@ -73,6 +73,8 @@ class Driver:
         doorway = Doorway(order.endpoint, schemas, tokens.roles(), self.lock, self.elapsed, self.control)
         self.way = open_way(order, doorway, ends, self.clock.monotonic_ns)
         self.books, self.server = self.way.books, self.way.server
+        if not order.flat_out:
+            self.books.planned = self.planned
 
     def elapsed(self) -> int:
         """Nanoseconds since the load began; negative before."""
@@ -83,7 +85,7 @@ class Driver:
         if action == "start" and not self.begun.is_set():
             self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
             self.clock = Clock(self.start_ns + self.order.wall_step_at_ns, self.order.wall_step_ns)
-            self.way.set_clock(self.wall_ns - self.start_ns)
+            self.way.set_clock(self.start_ns, self.wall_ns)
             self.begun.set()
         elif action == "end":
             self.end_ns = min(int(body["at_ns"]) // MICRO * MICRO, self.order.horizon_ns)
@@ -146,12 +148,10 @@ class Driver:
         self.way.finish()
         self.phase = "done"
 
-    def offered(self, second: int) -> int:
-        """Events that the plan wants from this driver in a second."""
-        edges = [min(t * SECOND, self.end_ns) for t in (second, second + 1)]
-        return sum(
-            pace.offset(edges[1], p) - pace.offset(edges[0], p) for pace in self.paces.values() for p in self.order.mine
-        )
+    def planned(self, elapsed: int) -> int:
+        """Events that the plan wants from this driver before a moment."""
+        until = min(max(elapsed, 0), self.end_ns)
+        return sum(pace.offset(until, p) for pace in self.paces.values() for p in self.order.mine)
 
     def write_down(self) -> None:
         """A thread: once a second, close the second and add to the journals. A driver that cannot do so ends."""
@@ -174,19 +174,20 @@ class Driver:
     def close_second(self, second: int) -> None:
         with self.lock:
             served, drops = self.books.served, self.books.settle(self.elapsed())
-            queue, self.books.longest = self.books.longest, self.books.lag
-            acks = self.books.take_acks()
+            queue, self.books.longest = self.books.longest, self.books.waiting
+            acks, appends, skew = self.books.take_acks(), *self.way.take_appends()
         drift = (self.clock.wall_ns() - self.wall_ns) - self.elapsed()
         sample = {
-            "offered": self.offered(second),
+            "offered": self.planned((second + 1) * SECOND) - self.planned(second * SECOND),
             "served": served,
             "drops": drops,
             "queue": queue,
+            "skew": skew,
             "hiccup": self.hiccups.take(),
             "drift": drift,
         }
-        self.chronicle.write(acks)  # what a second was counted from is written before it
-        self.chronicle.second(second, sample, acks)
+        self.chronicle.write(acks, appends)  # what a second was counted from is written before it
+        self.chronicle.second(second, sample, acks, appends)
 
     def told(self, *_: object) -> None:
         """SIGTERM. It comes between two instructions of the main thread, which may hold any lock: flags alone."""

@@ -4,13 +4,14 @@ search.next(past) → Trial → execute → measure → decide → kept → past
 to ask. Nothing is remembered but what the store keeps, so a resumed run goes the same way.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamgauge.engines.base import StandingEngine, trigger_of
+from streamgauge.engines.base import StandingEngine, continuous, trigger_of
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -21,6 +22,7 @@ from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.answer import Explored, answer, hint_of, spent
 from streamgauge.run.clock import Clock, Limits
 from streamgauge.run.execute import execute
+from streamgauge.run.pace import send_interval
 from streamgauge.run.watching import Listener, Silence
 from streamgauge.search import build
 from streamgauge.store import Run
@@ -208,7 +210,18 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         stall=plan.stall,
         transport=experiment.transport,
         trigger=trigger_of(engines().get(choice.name), choice.options),
+        send_interval=_interval(experiment, choice, load),
     )
+
+
+def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) -> int:
+    """How often events are sent to an engine that takes them as they come; 0, as usual, to one with micro-batches."""
+    if not continuous(engines().get(choice.name), choice.options):
+        return 0
+    asked = [o.threshold for o in experiment.objectives if o.metric in ("event-time", "processing-time")]
+    partitions = experiment.trial.partitions or int(choice.options.get("cores", 1))
+    kafka = experiment.transport.name == "kafka"
+    return send_interval(kafka, load or math.inf, partitions, round(min(asked, default=0.0)))
 
 
 def _instances(experiment: Experiment, choice: EngineChoice) -> float:

@@ -38,6 +38,7 @@ def facts_of(stage: Stage, system: Deployment, loaded: int, stop: int) -> dict[s
         "sut_cores": list(stage.placement.sut),
         "start_ns": stage.start_ns,
         "wall_ns": stage.wall_ns,
+        "send_interval_ns": stage.tick_ns,
         **({"updates": rows} if rows else {}),
         **({"broker_use": used} if used else {}),
         **stage.describe(),

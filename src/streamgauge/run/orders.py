@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.profile import LoadProfile
 from streamgauge.model.units import SECOND
+from streamgauge.run.pace import MILLI, TICK
 from streamgauge.store.durable import replace_file
 from streamgauge.transport.child import Child, LineReady
 from streamgauge.transport.kafka.ends import KafkaEnds
@@ -18,18 +19,11 @@ from streamgauge.transport.queue_reader import call
 from streamgauge.transport.queue_server import CONTROL, SUT
 from streamgauge.transport.token import options
 
-MILLI = 1_000_000
-
 
 class Order(BaseModel):
     """Base of the orders: strict, frozen, kept as JSON in the trial's folder."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-TICK, KAFKA_TICK = 5 * MILLI, 10 * MILLI
-"""From one tick to the next. On Kafka each is a request for every partition, and a request costs a broker a millisecond
-of the core that it may share with the driver, however few events are in it."""
 
 
 class DriveOrder(Order):

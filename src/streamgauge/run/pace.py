@@ -10,8 +10,31 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from streamgauge.model.profile import Ints, Plan
+from streamgauge.model.units import SECOND
 
 MICRO = 1_000
+MILLI = 1_000_000
+TICK, KAFKA_TICK = 5 * MILLI, 10 * MILLI
+"""From one tick to the next. On Kafka each is a request for every partition, and a request costs a broker a millisecond
+of the core that it may share with the driver, however few events are in it."""
+_FINEST, _FINE = MILLI, 2 * MILLI
+_OF_LATENCY = 50
+"""An event waits half an interval for its tick on average: 1 % of a latency that is so many intervals."""
+_REQUESTS = 500
+"""Requests per second that a broker beside the driver takes without a loss."""
+
+
+def send_interval(kafka: bool, load: float, partitions: int, latency: int) -> int:
+    """Nanoseconds from one tick to the next, for a system that takes events as they come.
+
+    Micro-batches collect events anyway: there a finer interval than the usual one would only cost requests. ``latency``
+    is the tightest objective on one, 0 if there is none. A tick without events sends nothing, so that a low load may
+    have the finest interval.
+    """
+    usual = KAFKA_TICK if kafka else TICK
+    wanted = latency // _OF_LATENCY if latency else _FINE
+    least = partitions * SECOND // _REQUESTS if kafka and load * partitions > _REQUESTS else _FINEST
+    return min(usual, max(wanted, least, _FINEST)) // (MILLI // 2) * (MILLI // 2)
 
 
 def held(events: int, partition: int, partitions: int) -> int:

@@ -18,9 +18,6 @@ from streamgauge.run.launch import Launcher, Process
 from streamgauge.run.monitor import Monitor
 from streamgauge.run.offset import together
 from streamgauge.run.orders import (
-    KAFKA_TICK,
-    MILLI,
-    TICK,
     CollectOrder,
     CollectorLine,
     DriveOrder,
@@ -29,6 +26,7 @@ from streamgauge.run.orders import (
     collector_child,
     driver_child,
 )
+from streamgauge.run.pace import KAFKA_TICK, MILLI, TICK
 from streamgauge.run.place import Placement
 from streamgauge.run.sources import streams_of
 from streamgauge.workloads.base import Workload
@@ -70,6 +68,11 @@ class Stage:
     """A sentence on outputs whose latency cannot be counted, such as a null in ``max_due``; nothing if all can be."""
     start_ns: int = 0
     wall_ns: int = 0
+
+    @property
+    def tick_ns(self) -> int:
+        """From one send of the generator to the next: no latency is finer."""
+        return self.trial.send_interval or (KAFKA_TICK if self.topics else TICK)
 
     def status(self) -> dict[str, int]:
         """The counts of all drivers together."""
@@ -188,7 +191,7 @@ def _cast(
             horizon_ns=horizon(trial, tail),
             partitions=partitions,
             mine=tuple(range(number, partitions, count)),
-            tick_ns=KAFKA_TICK if ends else TICK,
+            tick_ns=stage.tick_ns,
             bound_events=trial.queue_bound // count,
             bound_bytes=_memory_bound() // count,
             kafka=trial.transport.options if ends else None,

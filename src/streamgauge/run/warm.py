@@ -24,8 +24,8 @@ _FIRST, _DOUBLES, _LONGEST = 3.5, 10, 48
 _TELL, _FEW = 3, 4
 """Acknowledgements from which a cost can be told, for the first micro-batch of a query is slow; and after which the
 load may end. A load that is far too high from its beginning on ends otherwise, without many of them."""
-_BEHIND = 3.0
-"""Triggers of load that wait when it has fallen behind."""
+_BEHIND = 1.5
+"""Triggers of load that wait to be taken when it has fallen behind; one trigger waits while it keeps up."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """The two ways of a tick: into the driver's own queue, or through a producer into a topic. One interface."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,14 +10,14 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from streamgauge.model.units import SECOND
-from streamgauge.run.offset import ClockOffset
+from streamgauge.run.offset import MILLI, ClockOffset
 from streamgauge.run.prepare import Makes
 from streamgauge.run.sources import Source
 from streamgauge.transport.backlog import DUE, Backlog
 from streamgauge.transport.books import Books, Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.formats import Format, numbered, open_format, record_keys, with_sequence
-from streamgauge.transport.kafka.ledger import Ledger, Payload
+from streamgauge.transport.kafka.ledger import Append, Ledger, Payload
 from streamgauge.transport.kafka.options import KafkaOptions
 from streamgauge.transport.kafka.producer import Now, Part, Producer, Receipt, open_producer
 from streamgauge.transport.queue_server import Control, Door, QueueServer
@@ -67,8 +68,13 @@ class Way(Protocol):
     def finish(self) -> None:
         """Return when all that was handed over is published."""
 
-    def set_clock(self, ahead_ns: int) -> None:
-        """What the generator adds to its monotonic clock to get its wall clock."""
+    def set_clock(self, start_ns: int, wall_ns: int) -> None:
+        """When the load begins, on the generator's monotonic clock and on its wall clock."""
+
+    def take_appends(self) -> tuple[list[Append], int]:
+        """What a broker has confirmed since the last time, and how far partitions were apart at most, in nanoseconds.
+
+        Called under the lock of its door."""
 
     def said(self) -> dict[str, Any]:
         """What else the controller is told."""
@@ -102,8 +108,12 @@ class QueueWay:
     def finish(self) -> None:
         """What is in the queue is published."""
 
-    def set_clock(self, ahead_ns: int) -> None:
+    def set_clock(self, start_ns: int, wall_ns: int) -> None:
         """There is no other clock to compare with."""
+
+    def take_appends(self) -> tuple[list[Append], int]:
+        """No broker is there, and a tick goes to all partitions at once."""
+        return [], 0
 
     def said(self) -> dict[str, Any]:
         """Nothing more than the counts."""
@@ -143,7 +153,11 @@ class KafkaWay:
         self._producers: dict[str, Producer] = {
             stream: open_producer(ends.cluster, ends.inputs[stream], now_ns, sending, options.kind) for stream in mine
         }
-        self._ahead, self._offset = 0, ClockOffset()
+        self._start = self._wall = 0
+        self._now, self._offset = now_ns, ClockOffset()
+        self._sent: dict[Lane, deque[tuple[int, int]]] = {lane: deque() for lane in ledger.lanes}
+        """Of each lane the ticks that are not confirmed whole: until when they are due, how many events are left."""
+        self._counted: dict[Lane, int] = dict.fromkeys(ledger.lanes, 0)
         self.server = doorway.open(Door, ledger)
 
     def source(self, source: Source) -> Makes:
@@ -155,6 +169,9 @@ class KafkaWay:
         with self._lock:
             if not self._ledger.enter(parts, until_us):
                 return False
+        for lane, payload in parts:
+            if payload.num_rows:
+                self._sent[lane].append((until_us, payload.num_rows))
         ticks: dict[str, dict[int, Part]] = {}
         for lane, payload in parts:
             tick = ticks.setdefault(lane.stream, {})
@@ -182,18 +199,48 @@ class KafkaWay:
 
     def _take_in(self) -> None:
         counts: dict[Lane, int] = {}
+        news = list[tuple[int, int, int]]()
         for stream, producer in self._producers.items():
             done = producer.acknowledged()
             counts |= {lane: done[lane.partition] for lane in self._lanes[stream]}
             for receipt in _receipts(producer):
-                sent, acknowledged = receipt.sent_ns + self._ahead, receipt.acknowledged_ns + self._ahead
-                self._offset.see(receipt.appended_ms, sent, acknowledged)
+                news += self._confirmed(Lane(stream, receipt.partition), receipt.rows, self._appended(receipt))
+        for lane, count in counts.items():  # a producer without receipts
+            news += self._confirmed(lane, count - self._counted[lane], self._now() - self._start)
         with self._lock:
             self._ledger.confirm(counts)
+            now = self._now() - self._start  # under the lock: a second that is closed gets nothing any more
+            self._ledger.appends += [Append(intended, at, now, rows) for intended, at, rows in news]
 
-    def set_clock(self, ahead_ns: int) -> None:
+    def _appended(self, receipt: Receipt) -> int:
+        """When the broker appended a batch, since the load began. Its stamp cannot be before the batch was sent or
+        after it was acknowledged, whatever its clock says."""
+        ahead = self._wall - self._start
+        sent, acknowledged = receipt.sent_ns + ahead, receipt.acknowledged_ns + ahead
+        self._offset.see(receipt.appended_ms, sent, acknowledged)
+        stamp = receipt.appended_ms * MILLI if receipt.appended_ms >= 0 else acknowledged
+        return min(max(stamp, sent), acknowledged) - self._wall
+
+    def _confirmed(self, lane: Lane, rows: int, appended: int) -> Iterator[tuple[int, int, int]]:
+        """The oldest events of a lane are in the log: for each of their ticks its moment, when, and how many."""
+        waiting = self._sent[lane]
+        self._counted[lane] += rows
+        while rows > 0 and waiting:
+            until, left = waiting.popleft()
+            taken = min(rows, left)
+            if left > taken:
+                waiting.appendleft((until, left - taken))
+            rows -= taken
+            yield until * 1_000 - self._wall // 1_000 * 1_000, appended, taken
+
+    def take_appends(self) -> tuple[list[Append], int]:
+        """What the broker has confirmed."""
+        skew, self._ledger.skew_us = self._ledger.skew_us, 0
+        return self._ledger.take_appends(), skew * 1_000
+
+    def set_clock(self, start_ns: int, wall_ns: int) -> None:
         """The wall clock that due times are on."""
-        self._ahead = ahead_ns
+        self._start, self._wall = start_ns, wall_ns
 
     def said(self) -> dict[str, Any]:
         """What was sent, and how far the broker's clock is."""

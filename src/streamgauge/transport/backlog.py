@@ -47,7 +47,7 @@ class Backlog(Books[pa.RecordBatch]):
             return False
         self.published = self.handed
         self.until_us = until_us
-        self.longest = max(self.longest, self.lag)
+        self.longest = max(self.longest, self.waiting)
         return True
 
     def _enter(self, shelf: Shelf[pa.RecordBatch], rows: pa.RecordBatch, size: int, until_us: int) -> None:

@@ -6,7 +6,7 @@ A lane is one partition of one stream. Event k of a lane has offset k. A tick go
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -23,7 +23,7 @@ class BacklogError(ValueError):
 
 
 class Ack(NamedTuple):
-    """The counts at one acknowledgement (between two micro-batches). ``lag`` is published − acknowledged after it."""
+    """The counts at one acknowledgement (between two micro-batches). ``lag`` is planned − acknowledged after it."""
 
     time_ns: int
     published: int
@@ -84,6 +84,9 @@ class Books(ABC, Generic[R]):
         self.until_us: int | None = None
         self.full = False
         self.longest = 0
+        """Most events that waited to be taken since somebody last set it."""
+        self.planned: Callable[[int], int] = lambda now_ns: 0
+        """Events that the plan has before a moment; a driver sets it. What is published is planned at least."""
         self.acks: list[Ack] = []
         """Acknowledgements that nobody has taken yet."""
         self.ack_count = 0
@@ -98,6 +101,11 @@ class Books(ABC, Generic[R]):
     def lag(self) -> int:
         """Events published and not yet acknowledged."""
         return self.published - self.acknowledged
+
+    @property
+    def waiting(self) -> int:
+        """Events published that the SUT has not taken yet."""
+        return self.published - self.served
 
     @property
     def pending(self) -> int:
@@ -196,10 +204,19 @@ class Books(ABC, Generic[R]):
             self._answered = {lane: shelf.acknowledged for lane, shelf in self._shelves.items()}
         for lane, offset in offsets.items():
             self._free(self._shelf(lane), offset)
-        ack = Ack(now_ns, self.published, self.served, self.acknowledged, self.lag)
+        lag = max(self.planned(now_ns), self.published) - self.acknowledged
+        ack = Ack(now_ns, self.published, self.served, self.acknowledged, lag)
         self.acks.append(ack)
         self.ack_count += 1
         return ack
+
+    def take(self, offsets: Mapping[Lane, int]) -> None:
+        """The SUT has taken everything below these offsets, and works on it; on the queue reading says so."""
+        for lane, offset in offsets.items():
+            self._check_end(lane, offset)
+            shelf = self._shelf(lane)
+            self.served += max(0, offset - shelf.served)
+            shelf.served = max(shelf.served, offset)
 
     def _check_end(self, lane: Lane, offset: int) -> None:
         """Raise if so much was never published."""

@@ -86,12 +86,19 @@ class QueueReader:
         ticket = {"stream": lane.stream, "partition": lane.partition, "start": start, "stop": stop}
         return self._client(lane).do_get(flight.Ticket(json.dumps(ticket).encode()), self._options).to_reader()
 
+    def taken(self, offsets: Mapping[Lane, int]) -> None:
+        """Begun to work on everything below these offsets. A queue that hands events out knows it by itself."""
+        self._tell("taken", offsets)
+
     def acknowledge(self, offsets: Mapping[Lane, int]) -> None:
         """Done with everything below these offsets; one acknowledgement per driver."""
+        self._tell("acknowledge", offsets)
+
+    def _tell(self, action: str, offsets: Mapping[Lane, int]) -> None:
         for client in self._clients:
             mine = [[*lane, offset] for lane, offset in offsets.items() if self._client(lane) is client]
             if mine:
-                self._ask(client, "acknowledge", offsets=mine)
+                self._ask(client, action, offsets=mine)
 
     def status(self) -> list[dict[str, Any]]:
         """The counts of every driver."""

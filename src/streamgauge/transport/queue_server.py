@@ -1,8 +1,8 @@
 """The queue's door: Arrow Flight on a Unix socket, plain Arrow on the wire, for engines in any language.
 
 ``do_get`` with the ticket ``{"stream", "partition", "start", "stop"}`` streams a range. The actions ``cut``,
-``acknowledge`` and ``status`` take and give JSON. Ready batches are handed to Flight as a reader, so that they
-stream in C++ without Python's lock: the generator in the same process keeps its ticks.
+``taken``, ``acknowledge`` and ``status`` take and give JSON. Ready batches are handed to Flight as a reader, so that
+they stream in C++ without Python's lock: the generator in the same process keeps its ticks.
 """
 
 import json
@@ -79,7 +79,7 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
         return flight.SchemaResult(self._schemas[name])
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[bytes]:
-        """``cut``, ``acknowledge`` and ``status``; anything else is for the control channel."""
+        """``cut``, ``taken``, ``acknowledge`` and ``status``; anything else is for the control channel."""
         body = parse_json(action.body.to_pybytes() or b"{}")
         try:
             answer = self._answer(action.type, body, caller(context).role)
@@ -100,6 +100,11 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
             offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
             with self.lock:
                 return {"lag": self.books.acknowledge(offsets, self._now()).lag}
+        if action == "taken":
+            offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
+            with self.lock:
+                self.books.take(offsets)
+                return {"waiting": self.books.waiting}
         if role != CONTROL:
             raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
         return self._control(action, body)

@@ -25,6 +25,9 @@ class Inlet(Protocol):
     def stamped(self, lane: Lane, start: int, stop: int) -> Iterator[tuple[pa.RecordBatch, int]]:
         """The events ``start … stop − 1`` of a lane, and when they were ingested, in µs since 1970."""
 
+    def taken(self, offsets: Mapping[Lane, int]) -> None:
+        """Work on everything below these offsets has begun."""
+
     def acknowledge(self, offsets: Mapping[Lane, int]) -> None: ...
 
     def close(self) -> None: ...
@@ -58,6 +61,9 @@ class QueueInlet(QueueReader):
         """The events of a range, and when they came."""
         for batch in self.read(lane, start, stop):
             yield batch, self._now()
+
+    def taken(self, offsets: Mapping[Lane, int]) -> None:
+        """The queue saw it when it handed the events out."""
 
 
 def open_ends(order: WorkOrder, now_us: Now, now_ns: Now) -> Ends:

@@ -129,8 +129,10 @@ class Work:
 
     def read(self, cut: Cut) -> int:
         """Read up to the cut and add to the panes; how many events."""
-        events = 0
-        for lane, new in self.news(cut).items():
+        events, fresh = 0, self.news(cut)
+        if fresh:
+            self.reader.taken({lane: self.position.get(lane, 0) + new for lane, new in fresh.items()})
+        for lane, new in fresh.items():
             start = self.position.get(lane, 0)
             for batch, ingested in self.reader.stamped(lane, start, start + new):
                 due = batch.column("due").view("int64").to_numpy()

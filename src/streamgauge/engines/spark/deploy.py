@@ -87,6 +87,10 @@ class SparkEngine:
         """Nanoseconds between two micro-batches at most while it keeps up."""
         return max(int(SparkOptions.model_construct(**options).trigger), _QUICK)
 
+    def continuous(self, options: dict[str, Any]) -> bool:
+        """Real-time mode takes events as they come."""
+        return SparkOptions.model_construct(**options).mode == "real-time"
+
     def promise(self, options: dict[str, Any]) -> Promise:
         """The workload's own answer, the user's, or none."""
         o = SparkOptions.model_construct(**options)
@@ -167,6 +171,8 @@ class SparkSession(Standing):
         except LineError as error:
             raise self._lost(error) from error
         said = self.told() | {"outputs": answer["outputs"]} if answer.get("outputs") else self.told()
+        if order.ends.kafka is not None:
+            said["queue_is"] = _QUEUE_IS[order.mode]
         deployment = SparkDeployment(self, self._running, self._line, order, said)
         deployment.query = str(answer.get("query", ""))
         if "error" in answer:
@@ -217,6 +223,13 @@ class SparkSession(Standing):
         """End the process, and the JVM and the workers with it."""
         self._line.close()
         self._running.stop()
+
+
+_QUEUE_IS = {
+    "micro-batch": "published − end offset of the running micro-batch",
+    "real-time": "published − position last reported",
+}
+"""What a queue over Kafka is, for the report."""
 
 
 class SparkDeployment:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from py4j.java_gateway import java_import
@@ -20,6 +21,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
 from streamgauge.engines.spark.options import Ends
+from streamgauge.engines.spark.taken import Taken
 from streamgauge.transport.books import Lane
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.queue_reader import QueueReader
@@ -56,7 +58,8 @@ class Positions:
     Micro-batches begin every ``trigger_ns``; 0: as soon as one is done.
     """
 
-    def __init__(self, ends: Ends, to: KafkaEnds, trigger_ns: int = 0) -> None:
+    def __init__(self, ends: Ends, to: KafkaEnds, trigger_ns: int = 0, checkpoint: Path | None = None) -> None:
+        """``checkpoint`` is that of a query which writes down what a micro-batch takes when it starts."""
         self._trigger_ns = trigger_ns
         self._streams = {topic: stream for stream, topic in to.inputs.items()}
         self._door = QueueReader(ends.queues, ends.token)
@@ -67,6 +70,10 @@ class Positions:
         self._over = False
         self._thread = threading.Thread(target=self._send_all, name="positions", daemon=True)
         self._thread.start()
+        self._taking = QueueReader(ends.queues, ends.token) if checkpoint else None  # a line for its own thread
+        self._taken = Taken(checkpoint, self._streams, self._taking.taken) if checkpoint and self._taking else None
+        if self._taken is not None:
+            self._taken.start()
 
     def progressed(self, told: str) -> None:
         """A micro-batch is done; ``told`` is Spark's JSON of it."""
@@ -84,6 +91,9 @@ class Positions:
             self._changed.notify()
         self._thread.join(_PATIENCE)
         self._door.close()
+        if self._taken is not None and self._taking is not None:
+            self._taken.close()
+            self._taking.close()
 
     def _send_all(self) -> None:
         while offsets := self._next():

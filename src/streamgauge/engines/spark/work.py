@@ -118,7 +118,8 @@ class Session:
         except CannotTravel as error:
             raise BlamedError(Blame(str(error), (), users=bool(order.pipeline))) from error
         self.listener = self.listener or Listener(self.spark)
-        self.listener.positions = Positions(order.ends, to, 0 if self.real_time else order.trigger_ns)
+        trigger, checkpoint = (0, None) if self.real_time else (order.trigger_ns, order.checkpoint)
+        self.listener.positions = Positions(order.ends, to, trigger, checkpoint)
         return kafka_writer(outputs, to)
 
     def _hang_up(self) -> None:

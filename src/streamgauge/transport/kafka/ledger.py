@@ -8,9 +8,21 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from streamgauge.transport.books import BacklogError, Books, Lane, Shelf
 from streamgauge.transport.kafka.producer import Part
+
+
+class Append(NamedTuple):
+    """Events of one send interval that a broker has confirmed. Nanoseconds since the load began."""
+
+    intended_ns: int
+    appended_ns: int
+    """When the broker appended them (LogAppendTime), or confirmed them where it does not say."""
+    confirmed_ns: int
+    """When the driver heard of it."""
+    events: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +59,10 @@ class Ledger(Books[Payload]):
         """Ticks that the broker does not have whole, with the end of each lane in them."""
         self._whole: dict[Lane, int] = dict.fromkeys(self._shelves, 0)
         """The end of each lane in the last tick that the broker has whole."""
+        self.appends: list[Append] = []
+        """Events that the broker has confirmed and nobody has taken yet, to be written down."""
+        self.skew_us = 0
+        """How far one partition was behind another at most, in µs of due time, since somebody last set it."""
 
     @property
     def last_us(self) -> int | None:
@@ -74,7 +90,23 @@ class Ledger(Books[Payload]):
                 raise BacklogError(f"{count} events of {lane} were acknowledged, and {shelf.handed} were sent")
             self._reach(shelf, count)
         self._advance()
-        self.longest = max(self.longest, self.lag)
+        self.longest = max(self.longest, self.waiting)
+        self.skew_us = max(self.skew_us, self._apart())
+
+    def _apart(self) -> int:
+        """From the due time until which all partitions are there to the newest one that is there."""
+        if self.until_us is None or not self._unconfirmed:
+            return 0
+        newest = self.until_us
+        for shelf in self._shelves.values():
+            tick = bisect_right(shelf.starts, shelf.published - 1) - 1
+            newest = max(newest, shelf.untils[tick] if tick >= 0 else 0)
+        return newest - self.until_us
+
+    def take_appends(self) -> "list[Append]":
+        """What was confirmed since the last time; it is kept here no longer."""
+        taken, self.appends = self.appends, []
+        return taken
 
     def _reach(self, shelf: Shelf[Payload], count: int) -> None:
         if count > shelf.published:
