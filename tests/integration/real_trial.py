@@ -23,7 +23,7 @@ from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
-from streamgauge.model.seconds import Seconds
+from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_share
 from streamgauge.parse.objectives import objective
@@ -239,9 +239,10 @@ def as_if_quiet(played: Played) -> Played:
     recording = played.recording
     assert disturbance(played.folder, recording.seconds.stop), played
     assert not recording.outcome.disturbances, played
-    noise = ("run_delay", "schedule_lag", "foreign", "steal")
+    noise = ("run_delay", "schedule_lag", "hiccup", "collector_hiccup", "foreign", "steal")
     columns = {n: np.zeros_like(c) if n in noise else c for n, c in recording.seconds.columns.items()}
     columns["offered"] = columns["published"]  # a generator that was held up has published less
-    quiet = replace(recording, seconds=replace(recording.seconds, columns=columns))
+    kinds = recording.seconds.latencies | {"send-delay": Latencies()}
+    quiet = replace(recording, seconds=replace(recording.seconds, columns=columns, latencies=kinds))
     measured = measure(quiet)
     return Played(played.folder, quiet, measured, decide(quiet, measured, objectives()))

@@ -49,6 +49,7 @@ def test_case_12_a_standstill_keeps_its_own_bound() -> None:
     ("objectives", "seconds", "bound"),
     [
         ((), 30, 50),
+        ((LAG,), 2, 50),
         ((LAG,), 30, 75),
         ((LAG,), 60, 150),
         ((LAG,), 600, 250),

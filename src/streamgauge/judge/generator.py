@@ -18,7 +18,7 @@ from streamgauge.model.units import SECOND, format_duration
 
 LEAST_ACHIEVED = 0.995
 MOST_SEND_DELAY = SECOND // 20
-"""Where neither a latency nor a trend is judged."""
+"""Where neither a latency nor a trend is judged, and for the trend of a trial of a few seconds."""
 LEAST_BOUND = SECOND // 200
 """No bound is below this: it is the send interval of the queue."""
 MOST_STANDSTILL = SECOND // 4
@@ -39,7 +39,7 @@ def _spoils(objective: Objective, load: float, seconds: float) -> float:
         return OF_LATENCY * objective.threshold
     absolute = objective.metric == "lag-trend" and not objective.relative
     growth = objective.threshold / load if absolute and load else objective.threshold  # seconds of load per second
-    return OF_TREND * growth * seconds * SECOND
+    return max(OF_TREND * growth * seconds * SECOND, float(MOST_SEND_DELAY))
 
 
 def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
