@@ -68,11 +68,15 @@ def test_odd_journals_are_counted_as_live(spark: SparkSession, tmp_path: Path, s
 
 
 def test_a_stored_run_of_spark_is_counted_as_live(spark: SparkSession) -> None:
+    """It is of format 1: only what means the same today can be compared."""
     (path,) = (Path(__file__).parents[1] / "golden" / "spark-run").iterdir()
     run = Run.open(path)
     journals = journals_of(run.trial(1))
     assert journals is not None
-    same(run.recording(1).seconds, recompute(spark, journals))
+    live, offline = run.recording(1).seconds, recompute(spark, journals)
+    changed = {"schedule_lag", "hiccup", "collector_hiccup", "firings"}
+    kept = [name for name in COLUMNS if name not in changed]
+    assert [name for name in kept if live[name].tolist() != offline[name].tolist()] == []
 
 
 def test_what_was_never_written_is_zero(spark: SparkSession, tmp_path: Path) -> None:
