@@ -21,8 +21,8 @@ from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 from streamgauge.search.supported import supported, why_wide
 
-_GROWTH = 2
-"""Steps grow by this factor while trials say the same: the hint was wrong, and nobody knows by how much."""
+_GROWTH, _ALIKE = 2, 2
+"""Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth."""
 HOLDING, _DRAINING = 0.97, 0.93
 """What is held of what the cores would carry without a pause: measured on Spark in loads that hold, and in loads that
 do not, whose micro-batches are longer and cost less for an event."""
@@ -72,13 +72,13 @@ def _next_value(line: Line, known: Known) -> float | None:
 def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
     """A step further than the last of these values; None at the end of the line.
 
-    The first step is the precision, because the hint is mostly good; each further one is larger, because it was not.
+    The first steps are the precision, because the hint is mostly good; each further one is larger, because it was not.
     Where the cores would carry clearly less, or more, what they carry is tried. What could not be decided is close to
     the boundary: one step of the precision more.
     """
     last = points[-1]
     alike = sum(p.state is last.state for p in points) if last.state is not None else 1
-    value = last.value * (1 + line.precision * _GROWTH ** (alike - 1) - _SLACK) ** way
+    value = last.value * (1 + line.precision * _GROWTH ** max(0, alike - _ALIKE) - _SLACK) ** way
     guess, clear = _carried(points), 1 + _CLEARLY * line.precision
     if way > 0 and guess > last.value * clear:
         value = min(max(value, guess), last.value * _LEAP)
