@@ -26,7 +26,7 @@ from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.run.ceiling import transport_named
-from streamgauge.run.ceilings import ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
+from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
 from streamgauge.run.clock import Limits, elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
@@ -38,7 +38,7 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 if TYPE_CHECKING:
     from streamgauge.run.kafka import Kafka
 
-CAPACITIES = (50e3, 200e3, 500e3, 1e6, 2e6)
+CAPACITIES = (50e3, 200e3, 500e3, 2e6)
 KAFKA_CAPACITIES = CAPACITIES[:3]
 """On two cores a broker beside the generator carries little more than the highest of them."""
 DELAYS = (5_000_000, 50_000_000, 500_000_000)
@@ -127,7 +127,7 @@ def ceilings(at: Site) -> Ceilings:
         at.say(f"ceiling of generator and {'queue' if kafka is None else 'broker'}")
         queue = queue_ceiling(launcher, folder / "queue", placement, kafka=kafka)
         at.say(f"schedule lag at {format_rate(rate)}")
-        lag = schedule_lag(launcher, folder / "lag", placement, rate, kafka=kafka)
+        lag = schedule_lag(launcher, folder / "lag", placement, rate, PROBE, kafka=kafka)
         at.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
 
         def probe(rate: float, seconds: float) -> ScheduleLag:
