@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from streamgauge.analyze.journals import Journals
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import DRIVER, SUT
+from streamgauge.run.assemble import DRIVER, MISSING, SUT
 from streamgauge.run.chronicle import Chronicle, Ticks
-from streamgauge.run.collect import HICCUPS, LATENCIES, SECONDS, Archive
+from streamgauge.run.collect import HICCUPS, SECONDS, Archive
 from streamgauge.run.monitor import CORES, ROLES
 from streamgauge.run.place import Placement
-from streamgauge.run.tell import Tally, gather, tally
+from streamgauge.run.tell import KIND_NUMBER, LATENCIES, Tally, gather, latency_rows, tally
 from streamgauge.store.journal import Journal
 from streamgauge.transport.attempts import Arrival
 from streamgauge.transport.books import Ack
@@ -143,6 +143,10 @@ def collect(folder: Path, length: int, random: Random) -> None:
             archive.flush()
     archive.flush()
     count(folder, tallies)
+    with Journal(folder / MISSING, LATENCIES) as missing:
+        for number in (KIND_NUMBER["missing"], KIND_NUMBER["missing-windows"]):
+            rows = {"second": random.integers(-1, length + 1, 99), "kind": np.full(99, number)}
+            missing.append({**rows, "bucket": random.integers(0, 9_000, 99), "count": random.integers(1, 5, 99)})
 
 
 def count(folder: Path, tallies: Sequence[Tally]) -> None:
@@ -156,9 +160,7 @@ def count(folder: Path, tallies: Sequence[Tally]) -> None:
     ):
         for each in tallies:
             seconds.append({name: getattr(each, name) for name in SECONDS.names})
-            for second, kind, found, counts in each.latencies:
-                same = {"second": np.full(len(found), second), "kind": np.full(len(found), kind)}
-                cells.append({**same, "bucket": found, "count": counts})
+            cells.append(latency_rows(each.latencies) if each.latencies else {name: [] for name in LATENCIES.names})
 
 
 def _emitted(batch: int, random: Random) -> int:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from streamgauge.model.measurement import Interval
 from streamgauge.model.objective import Metric, Objective, Operator, Statistic
 from streamgauge.model.profile import constant
-from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
+from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ask, Ending, Outcome, Purpose, Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets
@@ -71,6 +71,11 @@ def latencies(values: Sequence[tuple[int, int, int]]) -> Latencies:
     """(second, nanoseconds, rows) each."""
     table = np.array(values, np.int64).reshape(-1, 3)
     return Latencies(table[:, 0], buckets.index(table[:, 1] // 1000), table[:, 2])
+
+
+def windowed(values: Sequence[tuple[int, int, int]], kind: Kind = "event-time") -> dict[Kind, Latencies]:
+    """(second, nanoseconds, rows) of window results: of their rows, and one count of each."""
+    return {kind: latencies(values), WINDOW_KINDS[kind]: latencies([(s, n, 1) for s, n, _ in values])}
 
 
 def seconds(

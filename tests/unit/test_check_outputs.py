@@ -115,6 +115,9 @@ def test_in_update_mode_every_change_may_come_and_the_last_row_must_be_right(tmp
     rows = [counted(_events(count), {}) for count in (1_500, 2_500, 5_000)]
     assert faults(made, pa.concat_tables(rows), tmp_path / "right") == (0, 0, 0)
     lost, _, wrong = faults(made, pa.concat_tables(rows[:2]), tmp_path / "early")
+    assert (lost, wrong) == (2 * 3, 3), "all is acknowledged: two windows never came, one has an early count"
+    behind = check(updates, 5_000, 5_500)
+    lost, _, wrong = faults(behind, pa.concat_tables(rows[:2]), tmp_path / "behind")
     assert (lost, wrong) == (1 * 3, 3), "one closed window never came, one has an early count"
 
 

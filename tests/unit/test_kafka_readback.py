@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamgauge.run.collect_topic import Firings, Updates
+from streamgauge.run.collect_topic import Updates
 from streamgauge.run.offset import MILLI, ClockOffset, together
-from streamgauge.run.tell import FIRST_ROW, LAST_ROW
+from streamgauge.run.tell import FIRST_ROW, KIND_NUMBER, LAST_ROW, Results
 from streamgauge.stats import buckets
 
 STAMP = pa.timestamp("us", "UTC")
@@ -30,12 +30,16 @@ def outputs(*rows: tuple[int, int, int, int]) -> pa.Table:
     )
 
 
-def test_a_window_fires_once_in_the_second_in_which_it_is_first_seen() -> None:
-    firings = Firings()
-    firings.see(outputs((0, 1, 2_500_000, 0), (0, 2, 1_900_000, 0), (4, 1, 5_000_000, 0)), "window_start", 0)
-    firings.see(outputs((0, 3, 2_100_000, 0)), "window_start", 0)  # another partition
-    counted = firings.counted()
-    assert dict(zip(counted.second, counted.firings, strict=True)) == {1: 1, 5: 1}
+def test_a_window_result_counts_once_in_the_second_in_which_its_last_event_was_due() -> None:
+    results = Results("window_start")
+    rows = (0, 1, 2_500_000, 900_000), (0, 2, 1_900_000, 1_100_000), (4, 1, 5_000_000, 4_500_000)
+    results.see(outputs(*rows))
+    results.see(outputs((0, 3, 2_100_000, 800_000)))  # another partition
+    counted = results.counted(0)
+    assert dict(zip(counted.second, counted.firings, strict=True)) == {1: 1, 4: 1}
+    ((seconds, kind, bucket, count),) = counted.latencies
+    assert (seconds.tolist(), kind, count.tolist()) == ([1, 4], KIND_NUMBER["event-time-windows"], [1, 1])
+    assert bucket.tolist() == buckets.index([1_600_000, 500_000]).tolist()
 
 
 def test_first_and_last_row_of_every_window_and_key_have_a_latency_of_their_own() -> None:
@@ -57,7 +61,8 @@ def test_of_windows_that_are_put_out_many_times_only_the_ends_stay_in_memory() -
             updates.see(rows)
     assert few.held <= 50 < all_of_them.held
     told = [
-        [(s, k, b.tolist(), c.tolist()) for t in u.counted(0) for s, k, b, c in t.latencies] for u in (few, all_of_them)
+        [(s.tolist(), k, b.tolist(), c.tolist()) for t in u.counted(0) for s, k, b, c in t.latencies]
+        for u in (few, all_of_them)
     ]
     assert told[0] == told[1] != []
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judge_samples import LAG, LOAD, latencies, recording, seconds, trial, walk
+from judge_samples import LAG, LOAD, latencies, recording, seconds, trial, walk, windowed
 
 from streamgauge.judge.checks import check
 from streamgauge.judge.measure import lag_samples, latency_samples, measure, trends, warmup
@@ -124,28 +124,41 @@ def test_a_queue_that_ran_away_shows_a_capacity_from_two_acknowledgements() -> N
     assert measured.capacity.mean == pytest.approx(0.5 * LOAD)
 
 
-def test_percentiles_are_over_rows_and_as_many_as_the_firings_support() -> None:
-    kinds = latencies([(s, (s + 1) * 100_000_000, 50) for s in range(60)])
-    summary = measure(recording(kinds={"event-time": kinds}, firings=1)).latencies["event-time"]
+def test_case_20_percentiles_are_over_rows_with_the_number_of_window_results_beside_them() -> None:
+    kinds = windowed([(s, (s + 1) * 100_000_000, 50) for s in range(60)])
+    summary = measure(recording(kinds=kinds)).latencies["event-time"]
     assert (summary.rows, summary.firings) == (3000, 60)
-    assert set(summary.percentiles) == {"p5", "p50", "p75", "p90", "p95"}
+    assert set(summary.percentiles) == {"p5", "p50", "p75", "p90", "p95", "p99", "p99.9"}
     assert summary.percentiles["p50"] == pytest.approx(3e9, rel=1e-3)
     assert summary.least == pytest.approx(1e8, rel=1e-3)
     assert summary.most == pytest.approx(6e9, rel=1e-3)
     assert summary.average == pytest.approx(3.05e9, rel=1e-3)
 
 
-@pytest.mark.parametrize(("firings", "has", "lacks"), [(2, "p99", "p99.9"), (17, "p99.9", None), (1, "p95", "p99")])
-def test_no_percentile_is_shown_that_the_firings_cannot_support(firings: int, has: str, lacks: str | None) -> None:
-    kinds = latencies([(s, 10**9, 1000) for s in range(60)])
-    shown = measure(recording(kinds={"event-time": kinds}, firings=firings)).latencies["event-time"].percentiles
+@pytest.mark.parametrize(("rows", "has", "lacks"), [(2, "p99", "p99.9"), (17, "p99.9", None), (1, "p95", "p99")])
+def test_no_percentile_is_shown_that_the_rows_do_not_have(rows: int, has: str, lacks: str | None) -> None:
+    kinds = latencies([(s, 10**9, rows) for s in range(60)])
+    shown = measure(recording(kinds={"event-time": kinds})).latencies["event-time"].percentiles
     assert has in shown
     assert lacks not in shown
 
 
+def test_case_1_outputs_that_never_came_count_with_what_they_have_waited_at_least() -> None:
+    """Windows of 4 s until second 40, then a hang: those due in the last 20 s have waited up to 20 s."""
+    came = windowed([(s, 10**9, 10) for s in range(3, 40, 4)])
+    never = windowed([(s, (60 - s) * SECOND, 10) for s in range(43, 60, 4)], "missing")
+    summary = measure(recording(kinds=came | never)).latencies["event-time"]
+    assert (summary.rows, summary.firings, summary.missing) == (150, 15, 50)
+    assert summary.most == pytest.approx(17e9, rel=1e-3)
+    assert summary.percentiles["p90"] > 10e9
+    trend = measure(recording(kinds=came | never)).latency_trend
+    assert trend is not None
+    assert trend.mean == pytest.approx(0.0, abs=1e-6), "a bound that falls towards the end is no trend"
+
+
 def test_latencies_of_the_warm_up_do_not_count() -> None:
-    kinds = latencies([(s, 10**10 if s < 20 else 10**9, 5) for s in range(60)])
-    summary = measure(recording(of=trial(warmup=20), kinds={"event-time": kinds}, firings=1)).latencies["event-time"]
+    kinds = windowed([(s, 10**10 if s < 20 else 10**9, 5) for s in range(60)])
+    summary = measure(recording(of=trial(warmup=20), kinds=kinds)).latencies["event-time"]
     assert summary.most == pytest.approx(1e9, rel=1e-3)
     assert (summary.rows, summary.firings) == (200, 40)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamgauge.run.tell import Tally, countable, gather, tally
+from streamgauge.run.tell import KIND_NUMBER, Tally, countable, gather, tally
 from streamgauge.stats import buckets
 from streamgauge.transport.attempts import Arrival
 
@@ -32,11 +32,19 @@ def told(*arrivals: Arrival, firing: str | None = "window_end") -> Tally:
 def counted(result: Tally, kind: int) -> dict[int, dict[int, int]]:
     """Counts by second and bucket."""
     found: dict[int, dict[int, int]] = {}
-    for second, of, bucket, count in result.latencies:
+    for seconds, of, bucket, count in result.latencies:
         if of == kind:
-            for b, c in zip(bucket.tolist(), count.tolist(), strict=True):
-                found.setdefault(second, {})[b] = found.get(second, {}).get(b, 0) + c
+            for s, b, c in zip(seconds.tolist(), bucket.tolist(), count.tolist(), strict=True):
+                found.setdefault(s, {})[b] = found.get(s, {}).get(b, 0) + c
     return found
+
+
+def by_second(result: Tally, name: str) -> dict[int, int]:
+    """A column of counts, without the seconds that have none."""
+    found: dict[int, int] = {}
+    for second, count in zip(result.second, getattr(result, name), strict=True):
+        found[second] = found.get(second, 0) + count
+    return {second: count for second, count in found.items() if count}
 
 
 def test_outputs_are_kept_with_their_arrival_and_the_number_of_their_batch() -> None:
@@ -45,10 +53,20 @@ def test_outputs_are_kept_with_their_arrival_and_the_number_of_their_batch() -> 
     assert table["batch"].to_pylist() == [3, 3, 3]
 
 
-def test_latencies_are_counted_in_the_second_of_their_arrival() -> None:
+def test_latencies_are_counted_in_the_second_in_which_the_output_was_due_and_outputs_in_that_of_their_arrival() -> None:
     result = told(arrival(999_999, [999_899, 999_899, 0]), arrival(2_000_000, [1_999_000], ingested=None))
-    assert counted(result, 0) == {0: {100: 2, int(buckets.index(999_999)): 1}, 2: {1000: 1}}
-    assert (result.second, result.outputs) == ([0, 2], [3, 1])
+    assert counted(result, 0) == {0: {100: 2, int(buckets.index(999_999)): 1}, 1: {1000: 1}}
+    assert by_second(result, "outputs") == {0: 3, 2: 1}
+
+
+def test_an_output_that_comes_ten_seconds_late_counts_where_it_was_due() -> None:
+    result = told(arrival(12_500_000, [2_400_000, 2_500_000], ingested=11_500_000))
+    late = int(buckets.index(10_100_000))
+    assert counted(result, 0) == {2: {int(buckets.index(10_000_000)): 1, late: 1}}
+    assert counted(result, 1) == {2: {int(buckets.index(1_000_000)): 2}}
+    assert (by_second(result, "outputs"), by_second(result, "firings")) == ({12: 2}, {2: 1})
+    assert counted(result, KIND_NUMBER["event-time-windows"]) == {2: {late: 1}}
+    assert counted(result, KIND_NUMBER["processing-time-windows"]) == {2: {int(buckets.index(1_000_000)): 1}}
 
 
 def test_processing_time_is_counted_where_the_outputs_carry_it() -> None:
@@ -61,23 +79,26 @@ def test_a_firing_counts_once_however_many_keys_and_parts_it_has() -> None:
     result = told(
         arrival(10, [1, 2, 3], 100), arrival(11, [4], 100), arrival(1_000_001, [5], 100), arrival(12, [6], 200)
     )
-    assert dict(zip(result.second, result.firings, strict=True)) == {0: 2, 1: 0}
+    assert by_second(result, "firings") == {0: 2}
+    assert counted(result, KIND_NUMBER["event-time-windows"]) == {0: {6: 1, int(buckets.index(999_996)): 1}}
 
 
 def test_without_a_column_for_firings_every_row_is_its_own() -> None:
-    assert told(arrival(10, [1, 2, 3]), firing=None).firings == [3]
-    assert told(arrival(10, [1, 2, 3]), firing="no such column").firings == [3]
+    for firing in (None, "no such column"):
+        result = told(arrival(10, [1, 2, 3]), firing=firing)
+        assert by_second(result, "firings") == {0: 3}
+        assert [kind for _, kind, _, _ in result.latencies] == [KIND_NUMBER["event-time"]]
 
 
 def test_a_negative_latency_is_counted_and_never_clamped() -> None:
     result = told(arrival(10, [11, 12, 9]))
-    assert result.negative == [2]
+    assert by_second(result, "negative") == {0: 2}
     assert counted(result, 0) == {0: {1: 1}}
 
 
 def test_an_output_without_due_times_is_an_output_all_the_same() -> None:
     result = tally(gather([Arrival(pa.record_batch({"key": [1, 2]}), ORIGIN)], 0), ORIGIN, None)
-    assert (result.outputs, result.latencies) == ([2], [])
+    assert (by_second(result, "outputs"), by_second(result, "firings"), result.latencies) == ({0: 2}, {0: 2}, [])
 
 
 @pytest.mark.parametrize(
@@ -96,7 +117,7 @@ def test_outputs_whose_moments_cannot_be_used_count_without_a_latency_and_it_is_
 ) -> None:
     table, fault = countable(gather([Arrival(pa.record_batch({"key": [1, 2], name: column}), ORIGIN)], 0))
     assert said in fault
-    assert tally(table, ORIGIN, None).outputs == [2]
+    assert by_second(tally(table, ORIGIN, None), "outputs") == {0: 2}
     assert not tally(table, ORIGIN, None).latencies
 
 

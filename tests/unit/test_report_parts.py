@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from report_samples import EXPLAINED, FINDING, LENGTH, RECORDED, STORY, WARMUP, judged, seconds
 
-from streamgauge.judge.measure import PERCENTILES as MEASURED
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
+from streamgauge.model.objective import SHARES
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Outcome
 from streamgauge.model.units import SECOND
@@ -77,7 +77,7 @@ def with_latencies(base: Judged, **kinds: LatencySummary) -> Judged:
     return replace(base, measurement=replace(base.measurement, latencies=named))
 
 
-FULL = LatencySummary(5_000, 500, 2e9, 1e9, 3e9, dict.fromkeys(MEASURED, 1.5e9))
+FULL = LatencySummary(5_000, 500, 2e9, 1e9, 3e9, dict.fromkeys(SHARES, 1.5e9))
 
 
 class TestLatency:
@@ -94,7 +94,7 @@ class TestLatency:
         assert (lines[0].rows, lines[0].firings) == (5_000, 500)
         assert footnote(lines) == ""
 
-    def test_a_percentile_that_the_firings_cannot_carry_is_not_printed(self) -> None:
+    def test_a_percentile_that_the_rows_do_not_have_is_not_printed(self) -> None:
         line = latency_lines(FINDING, STORY.trials)[0]
         assert dict(zip(PERCENTILES, line.percentiles, strict=True)) == {
             "p50": "4ms",
@@ -102,7 +102,7 @@ class TestLatency:
             "p95": UNSUPPORTED,
             "p99": UNSUPPORTED,
         }
-        assert "10 firings cannot carry" in footnote([line])
+        assert "too few outputs for this percentile" in footnote([line])
 
     def test_of_several_proving_trials_the_longest_speaks(self) -> None:
         short = replace(STORY.trials[1], measurement=replace(STORY.trials[1].measurement, judged_seconds=3))
@@ -165,6 +165,14 @@ class TestWhatWasChecked:
         assert "400 rows of 4 trials" in outputs_checked([*STORY.trials, spoilt])
         assert "0 lost" in outputs_checked([*STORY.trials, spoilt])
         assert "every trial was INVALID" in outputs_checked([spoilt])
+
+    def test_case_4_what_an_invalid_trial_lost_is_in_the_totals_of_the_run(self) -> None:
+        spoilt = judged(9, 1e5, VerdictKind.INVALID)
+        spoilt = replace(spoilt, outcome=Outcome(account=Account(100, 99, lost=1, checked=True)))
+        for trials in ([*STORY.trials, spoilt], [spoilt]):
+            assert outputs_checked(trials).endswith(
+                "Outputs of INVALID trials, whose cause is unknown: 1 lost, 0 duplicate, 0 wrong."
+            )
 
     def test_unchecked_is_said_with_the_reason(self) -> None:
         plain = replace(STORY.trials[0], outcome=Outcome())

@@ -184,13 +184,13 @@ def test_what_lies_within_the_bounds_does_not_make_a_trial_invalid() -> None:
     assert judge(near).kind is VerdictKind.SUSTAINED
 
 
-@pytest.mark.parametrize("ending", ["crashed", "stalled", "dropped", "queue-full"])
-def test_invalid_wins_over_everything(ending: Ending) -> None:
+@pytest.mark.parametrize("ending", ["crashed", "stalled", "dropped"])
+def test_a_system_that_ended_while_the_machine_was_disturbed_is_invalid_with_its_counts(ending: Ending) -> None:
     awful = Account(expected=100, lost=100, checked=True)
     happened = recording(walk(0.5), ending=ending, account=awful, clock_step=SECOND, run_delay=SECOND)
     verdict = judge(happened)
     assert (verdict.kind, verdict.stops_run) == (VerdictKind.INVALID, False)
-    assert len(verdict.reasons) == 2
+    assert verdict.reasons[2:] == ("outputs against the reference answer: 100 lost, 0 duplicate, 0 wrong of 100",)
 
 
 def test_wrong_output_wins_over_an_overload() -> None:
@@ -201,7 +201,7 @@ def test_one_broken_objective_is_enough_and_only_it_is_named() -> None:
     verdict = judge(recording(walk(0.0), kinds={"event-time": rows(3 * SECOND)}, firings=10), LAG, p("p99", 2.0))
     assert verdict.kind is VerdictKind.OVERLOADED
     (why,) = verdict.reasons
-    assert why == "event-time p99 is 3s, the objective is < 2s"
+    assert why == ("event-time p99 is 3s over 600 window results, 600 of them above the bound; the objective is < 2s")
     assert [c.state for c in verdict.checks] == ["holds", "broken"]
 
 
@@ -305,52 +305,6 @@ def test_every_statistic_of_a_latency_is_compared_with_its_limit(
     broken = judge(happened, p(statistic, value * 0.99, kind))
     assert broken.kind is VerdictKind.OVERLOADED
     assert broken.reasons[0].startswith(f"{kind} {statistic} is ")
-
-
-@pytest.mark.parametrize(("statistic", "length"), [("p99", 99), ("p99.9", 999)])
-def test_a_p99_of_too_few_firings_is_judged_as_the_maximum_and_called_so(statistic: str, length: int) -> None:
-    table = latencies([(s, 10 * SECOND if s == 50 else SECOND, 1) for s in range(length)])
-    happened = recording(walk(0.0, length), kinds={"event-time": table}, firings=1)
-    verdict = judge(happened, p(statistic, 2.0))
-    assert verdict.kind is VerdictKind.OVERLOADED
-    assert f"event-time max (too few firings, {length}, for a {statistic}) is 10" in verdict.reasons[0]
-
-
-@pytest.mark.parametrize(("statistic", "length"), [("p99", 100), ("p99.9", 1000)])
-def test_with_enough_firings_a_p99_is_one(statistic: str, length: int) -> None:
-    table = latencies([(s, 10 * SECOND if s == 50 else SECOND, 1) for s in range(length)])
-    happened = recording(walk(0.0, length), kinds={"event-time": table}, firings=1)
-    assert judge(happened, p(statistic, 2.0)).kind is VerdictKind.SUSTAINED
-
-
-@pytest.mark.parametrize("statistic", ["p5", "p50", "p75", "p90", "p95"])
-def test_a_percentile_of_too_few_window_results_holds_where_the_maximum_does(statistic: str) -> None:
-    happened = recording(walk(0.0, 60), kinds={"event-time": latencies([(30, 6_000_000, 10)])}, firings=0)
-    verdict = judge(happened, p(statistic, 2.0))
-    assert verdict.kind is VerdictKind.SUSTAINED
-    assert verdict.reasons == (f"event-time {statistic} is at most 6.003ms (the max), the objective is < 2s",)
-    missed = judge(happened, p(statistic, 0.005))
-    assert missed.kind is VerdictKind.OVERLOADED
-    assert missed.reasons == (f"event-time {statistic} is at least 6ms (the min), the objective is < 5ms",)
-
-
-def test_a_low_percentile_is_bounded_by_the_nearest_higher_one_that_is_known() -> None:
-    """Ten window results carry a p50 and a p90, and no p5; one of them was slow."""
-    table = latencies([(s, 10 * SECOND if s == 9 else SECOND, 1) for s in range(10)])
-    verdict = judge(recording(walk(0.0, 10), kinds={"event-time": table}, firings=1), p("p5", 2.0))
-    assert [c.state for c in verdict.checks] == ["holds"]
-    assert verdict.checks[0].sentence == "event-time p5 is at most 1s (the p50), the objective is < 2s"
-
-
-def test_a_percentile_that_its_neighbours_do_not_decide_is_undecided_and_says_between_what_it_is() -> None:
-    table = latencies([(s, 10 * SECOND if s == 9 else SECOND, 1) for s in range(19)])
-    verdict = judge(recording(walk(0.0, 19), kinds={"event-time": table}, firings=1), p("p95", 2.0))
-    assert verdict.kind is VerdictKind.UNDECIDED
-    (why,) = verdict.reasons
-    assert why == (
-        "19 window results are too few for a p95: event-time is between 1s (the p90) and 10s (the max), "
-        "the objective is < 2s; lengthen trial.duration"
-    )
 
 
 def test_outputs_without_latencies_are_undecided_and_the_sentence_says_what_to_put_out() -> None:

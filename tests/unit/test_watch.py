@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from judge_samples import LAG, LOAD, Floats, latencies, objective, seconds, trial, walk
+from judge_samples import LAG, LOAD, Floats, latencies, objective, seconds, trial, walk, windowed
 
 from benches.early_rule import CAPACITY, FULL, RATIOS, decide_once, trial_at
 from streamgauge.engines.simulated import SimulatedOptions, simulated
@@ -117,11 +117,10 @@ def test_a_plain_measurement_that_is_undecided_is_extended_up_to_its_limit_and_a
 
 
 def test_a_full_length_trial_is_extended_until_it_has_window_results_enough_for_its_percentile() -> None:
-    """One window result every 4 s, some of them too slow for the maximum to decide: a p90 needs ten of them."""
+    """One window result every 4 s: a p90 needs ten of them."""
     p90 = replace(objective("event-time", "<", 2 * SECOND), statistic="p90")
     seldom = [(s, 10 * SECOND if s == 3 else SECOND, 10) for s in range(3, 400, 4)]
-    whole = seconds(walk(0.0, 400, noise=0.0), kinds={"event-time": latencies(seldom)})
-    whole.columns["firings"][3::4] = 1
+    whole = seconds(walk(0.0, 400, noise=0.0), kinds=windowed(seldom))
     for purpose in ("measure", "confirm"):
         stop = ends(trial(purpose=purpose, duration=20, limit=200), whole, LAG, p90)
         assert stop is not None

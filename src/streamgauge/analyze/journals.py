@@ -25,6 +25,7 @@ SAMPLES = (
     "clock_step BIGINT"
 )
 HEALTH = "time BIGINT, hiccup BIGINT"
+LATENCIES = "second BIGINT, kind BIGINT, bucket BIGINT, count BIGINT"
 ROLES = "time BIGINT, role STRING, cpu_us BIGINT, run_delay_ns BIGINT"
 CORES = "time BIGINT, core BIGINT, span_us BIGINT, busy_us BIGINT, steal_us BIGINT, foreign_us BIGINT"
 _GLOB = re.compile(r"([\\*?\[\]{}])")

@@ -1,10 +1,12 @@
 """Committed outputs of one query → rows, firings and latencies per second."""
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from streamgauge.analyze.arithmetic import bucket, floor_division, micros
-from streamgauge.model.seconds import Kind
+from streamgauge.model.seconds import WINDOW_KINDS, Kind
 from streamgauge.model.units import SECOND
 
 STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
@@ -13,15 +15,16 @@ _MICROS = 1_000_000
 
 
 def stamped(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame:
-    """Every output with its second, its batch, its firing where it has one, and its latencies in µs."""
+    """Every output with its second, the one in which it was due, its batch, its firing and its latencies in µs."""
     kinds = dict(outputs.dtypes)
+    stamps = {kind: micros(F.col(stamp), kinds[stamp]) for kind, stamp in STAMPS.items() if stamp in kinds}
     emitted = micros(F.col("emitted_us"), kinds["emitted_us"])
-    columns = [floor_division(emitted - origin_us, F.lit(_MICROS)).alias("second"), F.col("batch")]
+    moments = {"second": emitted, "due": stamps.get("event-time", emitted)}
+    columns = [floor_division(moment - origin_us, F.lit(_MICROS)).alias(name) for name, moment in moments.items()]
+    columns.append(F.col("batch"))
     if firing in kinds:
         columns.append(F.col(f"`{firing}`").alias("firing"))
-    columns += [
-        (emitted - micros(F.col(stamp), kinds[stamp])).alias(kind) for kind, stamp in STAMPS.items() if stamp in kinds
-    ]
+    columns += [(emitted - stamp).alias(kind) for kind, stamp in stamps.items()]
     return outputs.select(*columns)
 
 
@@ -39,24 +42,34 @@ def counted(stamped: DataFrame) -> DataFrame:
     )
 
 
+def results(stamped: DataFrame) -> DataFrame:
+    """Window results: each once in a commit, due with its last event, with the largest latency of its rows."""
+    largest = ("due", *(kind for kind in STAMPS if kind in stamped.columns))
+    return stamped.groupBy("batch", "firing").agg(*(F.max(f"`{name}`").alias(name) for name in largest))
+
+
 def fired(stamped: DataFrame) -> DataFrame:
-    """Per second: firings. One counts once per commit, where it is first seen; without a name every row is one."""
-    firings = stamped
-    if "firing" in stamped.columns:
-        firings = stamped.groupBy("batch", "firing").agg(F.min("second").alias("second"))
-    return firings.groupBy("second").agg(F.count("*").alias("firings"))
+    """Per second: the firings that were due in it. Without a name every row is one."""
+    firings = results(stamped) if "firing" in stamped.columns else stamped
+    return firings.groupBy(F.col("due").alias("second")).agg(F.count("*").alias("firings"))
 
 
 def latencies(stamped: DataFrame) -> DataFrame:
+    """Counts by second, kind and bucket, of rows and of window results."""
+    of_rows = _by_bucket(stamped, {kind: kind for kind in STAMPS})
+    return of_rows.unionByName(_by_bucket(results(stamped), WINDOW_KINDS)) if "firing" in stamped.columns else of_rows
+
+
+def _by_bucket(samples: DataFrame, names: Mapping[Kind, Kind]) -> DataFrame:
     """Counts by second, kind and bucket. A negative latency has no bucket: it is counted apart."""
-    found = [_cell(kind) for kind in STAMPS if kind in stamped.columns]
-    cells = F.explode(F.array(*found)) if found else F.explode(F.array(_cell(None)))
-    each = stamped.select("second", cells.alias("cell")).where("cell.latency >= 0")
+    found = [_cell(kind, names[kind]) for kind in STAMPS if kind in samples.columns]
+    cells = F.explode(F.array(*found)) if found else F.explode(F.array(_cell(None, "")))
+    each = samples.select(F.col("due").alias("second"), cells.alias("cell")).where("cell.latency >= 0")
     by = ("second", F.col("cell.kind").alias("kind"), bucket(F.col("cell.latency")).alias("bucket"))
     return each.groupBy(*by).agg(F.count("*").alias("count"))
 
 
-def _cell(kind: Kind | None) -> Column:
-    """A latency with its kind; that of no kind is never counted."""
+def _cell(kind: Kind | None, name: str) -> Column:
+    """A latency with the name of its kind; that of no kind is never counted."""
     latency = F.lit(-1).cast("long") if kind is None else F.col(f"`{kind}`")
-    return F.struct(F.lit(kind or "").alias("kind"), latency.alias("latency"))
+    return F.struct(F.lit(name).alias("kind"), latency.alias("latency"))

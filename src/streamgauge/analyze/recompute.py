@@ -14,7 +14,8 @@ from streamgauge.analyze.journals import Journals
 from streamgauge.analyze.monitor import watched
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
 
-_NO_LATENCIES = "second BIGINT, kind STRING, bucket BIGINT, count BIGINT"
+_NUMBERED: dict[int, Kind] = {6: "missing", 7: "missing-windows"}
+"""Kinds of latencies of outputs that never came, by their number in journals (``run/tell.py``)."""
 
 
 def recompute(spark: SparkSession, journals: Journals) -> Seconds:
@@ -24,7 +25,7 @@ def recompute(spark: SparkSession, journals: Journals) -> Seconds:
     closed = _numbers(rows, "closed") == journals.drivers
     columns = _by_second(rows, int(np.count_nonzero(closed)))
     length = len(columns["offered"])
-    counted = latencies(spark, outputs).unionByName(delayed(spark, journals))
+    counted = latencies(spark, journals, outputs).unionByName(delayed(spark, journals))
     return Seconds(0, columns, _by_kind(_within(counted, length).toArrow()))
 
 
@@ -51,11 +52,9 @@ def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) ->
     )
 
 
-def latencies(spark: SparkSession, outputs: list[DataFrame]) -> DataFrame:
-    """Counts by second, kind and bucket, of all queries together."""
-    if not outputs:
-        return spark.createDataFrame([], _NO_LATENCIES)
-    found = reduce(lambda one, other: one.unionByName(other), map(out.latencies, outputs))
+def latencies(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) -> DataFrame:
+    """Counts by second, kind and bucket, of all queries together and of the outputs that never came."""
+    found = reduce(lambda one, other: one.unionByName(other), [missing(spark, journals), *map(out.latencies, outputs)])
     return found.groupBy("second", "kind", "bucket").agg(F.sum("count").alias("count"))
 
 
@@ -73,6 +72,13 @@ def delayed(spark: SparkSession, journals: Journals) -> DataFrame:
         delays(appends, "appended", "confirmed", "append-delay", samples)
     )
     return found.groupBy("second", "kind", "bucket").agg(F.sum("count").alias("count"))
+
+
+def missing(spark: SparkSession, journals: Journals) -> DataFrame:
+    """The latencies that outputs have at least which never came, as the check against the reference found them."""
+    names = F.create_map(*(F.lit(each) for pair in _NUMBERED.items() for each in pair))
+    rows = files.rows(spark, journals.folder / "missing-latencies", files.LATENCIES)
+    return rows.select("second", names[F.col("kind")].alias("kind"), "bucket", "count")
 
 
 def _within(rows: DataFrame, stop: int) -> DataFrame:

@@ -28,7 +28,7 @@ find: sustainable-throughput
 # The loads to look at.
 load: {{between: [10k/s, 5M/s]}}
 
-# What must hold. Percent are of the offered load. Others: event-time p99 < 2s, queue < 1M, drops == 0.
+# What must hold. Percent are of the offered load. Others: event-time p95 < 2s, queue < 1M, drops == 0.
 objective: [lag-trend <= 1%, lost == 0]
 
 # How narrow the bracket around the answer has to be.

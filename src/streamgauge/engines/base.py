@@ -222,6 +222,15 @@ class RealEngine(Engine, Protocol):
         """What its outputs are held to."""
 
 
+def appends(engine: Engine, options: dict[str, Any]) -> bool:
+    """Whether an engine puts out a window of the workload once, when it closes: what it says as ``appends``, else yes.
+
+    It does not in update mode, and of a job of the user's own nobody knows the windows.
+    """
+    ask: Callable[[dict[str, Any]], bool] | None = getattr(engine, "appends", None)
+    return ask(options) if ask else True
+
+
 def trigger_of(engine: Engine | None, options: dict[str, Any]) -> int:
     """Nanoseconds between two micro-batches that the trigger of an engine makes; 0 where it has none."""
     ask: Callable[[dict[str, Any]], int] | None = getattr(engine, "trigger", None)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from pydantic import Field
 
 from streamgauge.engines.base import Options
-from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
+from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ending, Outcome, Trial
 from streamgauge.model.types import Count, Duration, Rate, Share
 from streamgauge.model.units import SECOND, format_count, format_rate
@@ -122,11 +122,13 @@ class SimulatedTrial:
 
     def __init__(self, trial: Trial, options: SimulatedOptions, work: float) -> None:
         self._trial, self._options = trial, options
-        length = -(-(trial.limit + (trial.warmup if trial.warmup is not None else trial.warmup_limit)) // SECOND)
+        warmup = trial.warmup if trial.warmup is not None else trial.warmup_limit
+        judged = -(-(trial.limit + warmup) // SECOND)
+        length = judged + -(-trial.stall // SECOND)  # a trial may wait so long for an acknowledgement
         self._plan = trial.profile.plan(length * SECOND)
         self._rng = np.random.default_rng(trial.seed)
         instances = trial.instances if trial.instances > 1 else options.instances
-        self._capacity = self._capacity_by_second(length, mean_capacity(options, instances, work))
+        self._capacity = self._capacity_by_second(judged, length, mean_capacity(options, instances, work))
         self._published = self._plan.count(np.arange(length + 1, dtype=np.int64) * SECOND)
         self._batch_start, self._ack_time, self._ack_total = (
             self._batches() if options.batch_interval else self._continuous()
@@ -134,9 +136,11 @@ class SimulatedTrial:
         self._firings = self._fire()
         self._stop, self._ending, self._detail = self._end(length)
 
-    def _capacity_by_second(self, length: int, mean: float) -> Floats:
+    def _capacity_by_second(self, judged: int, length: int, mean: float) -> Floats:
         o = self._options
-        shock = self._rng.standard_normal(length).tolist()
+        # what comes after the longest trial has numbers of its own: those of the trial stay as they are
+        after = np.random.default_rng([self._trial.seed, judged]).standard_normal(length - judged)
+        shock = [*self._rng.standard_normal(judged).tolist(), *after.tolist()]
         scale, level = math.sqrt(1 - o.noise_memory**2), 0.0
         walk = []
         for i, s in enumerate(shock):
@@ -215,13 +219,13 @@ class SimulatedTrial:
         """A few seconds at a time."""
         whole = self._all_seconds()
         edges = np.array([*range(0, self._stop, STRETCH), self._stop])
-        cuts = np.searchsorted(whole.latency("event-time").second, edges).tolist()
-        for (start, stop), (first, last) in zip(pairwise(edges.tolist()), pairwise(cuts), strict=True):
+        cuts = {kind: np.searchsorted(lat.second, edges).tolist() for kind, lat in whole.latencies.items()}
+        for place, (start, stop) in enumerate(pairwise(edges.tolist())):
             columns = {name: column[start:stop] for name, column in whole.columns.items()}
-            kinds = {
-                kind: Latencies(lat.second[first:last], lat.bucket[first:last], lat.count[first:last])
-                for kind, lat in whole.latencies.items()
-            }
+            kinds = {}
+            for kind, lat in whole.latencies.items():
+                first, last = cuts[kind][place : place + 2]
+                kinds[kind] = Latencies(lat.second[first:last], lat.bucket[first:last], lat.count[first:last])
             yield Seconds(start, columns, kinds)
 
     def _all_seconds(self) -> Seconds:
@@ -237,9 +241,8 @@ class SimulatedTrial:
         offered = np.diff(self._published[: stop + 1])
         taken, queue = self._taken(stop)
         fired = self._firings
-        order = np.argsort(fired.second, kind="stable")  # a slow output is overtaken by later ones
-        shown = order[fired.second[order] < stop]
-        at, rows = fired.second[shown], fired.rows[shown]
+        came = fired.second < stop
+        out = min(int(np.searchsorted(fired.due, stop)), fired.reached)
         columns = {
             "offered": offered,
             "published": offered,
@@ -249,14 +252,26 @@ class SimulatedTrial:
             "ack_time": ack_time,
             "ack_lag": ack_lag,
             "queue": queue,
-            "outputs": np.bincount(at, rows, stop).astype(np.int64),
-            "firings": np.bincount(at, minlength=stop) * fired.several,
+            "outputs": np.bincount(fired.second[came], fired.rows[came], stop).astype(np.int64),
+            "firings": np.bincount(fired.due[:out], minlength=stop) * fired.several,
         }
-        kinds: dict[Kind, Latencies] = {
-            "event-time": Latencies(at, buckets.index(fired.event_time[shown]), rows),
-            "processing-time": Latencies(at, buckets.index(fired.processing_time[shown]), rows),
-        }
-        return Seconds(0, columns, kinds)
+        return Seconds(0, columns, self._latencies(stop))
+
+    def _latencies(self, stop: int) -> dict[Kind, Latencies]:
+        """Those of all that was due in these seconds, whenever it comes."""
+        fired = self._firings
+        due = int(np.searchsorted(fired.due, stop))
+        out = min(due, fired.reached)
+        spans: dict[Kind, slice] = {"event-time": slice(out), "processing-time": slice(out)}
+        if out < due:
+            spans["missing"] = slice(out, due)
+        kinds: dict[Kind, Latencies] = {}
+        for kind, span in spans.items():
+            micros = fired.processing_time if kind == "processing-time" else fired.event_time
+            at, bucket = fired.due[span], buckets.index(micros[span])
+            kinds[kind] = Latencies(at, bucket, fired.rows[span])
+            kinds[WINDOW_KINDS[kind]] = Latencies(at, bucket, np.full(len(at), fired.several))
+        return kinds
 
     def _taken(self, stop: int) -> tuple[Ints, Ints]:
         """Events taken in each second, and the most that waited to be taken in it.
@@ -284,25 +299,31 @@ class SimulatedTrial:
         needed = np.minimum(self._plan.count(due + watermark), self._plan.total)
         # before the first acknowledgement nothing fires, not even a window without events
         reached = int(np.searchsorted(needed, self._ack_total[-1], "right")) if self._ack_total.size else 0
-        due, needed = due[:reached], needed[:reached]
-        ack = np.searchsorted(self._ack_total, needed, "left")
-        if o.batch_interval:
-            done, service = self._ack_time[ack], (self._ack_time - self._batch_start)[ack]
-        else:
-            edges = np.concatenate([[0], self._ack_time])
-            wait = np.interp(needed, np.concatenate([[0], self._ack_total]), edges)
-            # both ends of the wait are read from whole events, so that an idle system has none at any load
-            wait -= np.interp(needed, self._published, edges)
-            done = due + watermark + np.maximum(wait, 0.0).astype(np.int64)
-            service = np.zeros(reached, np.int64)
+        done, service = self._done(due[:reached] + watermark, needed[:reached])
         own = np.minimum(o.delay * np.exp(o.delay_spread * self._rng.standard_normal(reached)), _LONGEST_DELAY)
-        emitted = np.maximum(done, due) + own.astype(np.int64)
+        emitted = np.maximum(done, due[:reached]) + own.astype(np.int64)
+        # what should be out and never comes has waited until the end at least
+        missing = max(int(np.searchsorted(due, self._plan.horizon - watermark, "right")) - reached, 0)
+        due, needed = due[: reached + missing], needed[: reached + missing]
+        emitted = np.append(emitted, np.full(missing, self._plan.horizon))
         keys = params.get("gem_packs") or params.get("keys") or 1
         windowed = "slide" in params or "window" in params
-        most = _MOST_ROWS // max(reached, 1)
-        rows = np.full(reached, min(keys * several, most)) if windowed else np.diff(needed, prepend=0)
-        micros = np.rint(np.stack([emitted - due, service + own]) / 1000).astype(np.int64)
-        return Firings(emitted // SECOND, rows.astype(np.int64), micros[0], micros[1], several)
+        most = _MOST_ROWS // max(len(due), 1)
+        rows = np.full(len(due), min(keys * several, most)) if windowed else np.diff(needed, prepend=0)
+        waited, processed = (np.rint(each / 1000).astype(np.int64) for each in (emitted - due, service + own))
+        seconds = (due - 1) // SECOND, emitted // SECOND
+        return Firings(*seconds, rows.astype(np.int64), waited, processed, reached, several)
+
+    def _done(self, due: Ints, needed: Ints) -> tuple[Ints, Ints]:
+        """When so many events are processed, and how long the micro-batch with the last of them took."""
+        if self._options.batch_interval:
+            ack = np.searchsorted(self._ack_total, needed, "left")
+            return self._ack_time[ack], (self._ack_time - self._batch_start)[ack]
+        edges = np.concatenate([[0], self._ack_time])
+        wait = np.interp(needed, np.concatenate([[0], self._ack_total]), edges)
+        # both ends of the wait are read from whole events, so that an idle system has none at any load
+        wait -= np.interp(needed, self._published, edges)
+        return due + np.maximum(wait, 0.0).astype(np.int64), np.zeros(len(due), np.int64)
 
     def outcome(self, stop: int) -> Outcome:
         """How it ended, if it was stopped after ``stop`` seconds."""
@@ -321,11 +342,15 @@ def _faults(expected: int, share: float) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Firings:
-    """Outputs of a simulated trial: second of emission, rows, latencies in µs."""
+    """Outputs of a simulated trial in the order of their due times: the seconds of these and of emission, rows, and
+    latencies in µs."""
 
+    due: Ints
     second: Ints
     rows: Ints
     event_time: Ints
     processing_time: Ints
+    reached: int
+    """How many of them come; only these have a latency in processing-time."""
     several: int = 1
     """How many firings in a row each of them stands for."""

@@ -40,6 +40,8 @@ class Comparison:
     duplicate: Rows
     wrong: Rows
     late: Rows
+    absent: Rows
+    """Rows of the answer that did not come, whether they had to or not."""
 
 
 def closed_until(plan: Plan, origin: int, acknowledged: int, watermark: int) -> int:
@@ -62,6 +64,7 @@ def account(
     watermark: int = 0,
     lateness: int | None = None,
     last_row_wins: bool = False,
+    settled: bool = False,
     identity: Sequence[str] = IDENTITY,
 ) -> Account:
     """The counts of ``compare``."""
@@ -73,6 +76,7 @@ def account(
         watermark=watermark,
         lateness=lateness,
         last_row_wins=last_row_wins,
+        settled=settled,
         identity=identity,
     ).account
 
@@ -86,16 +90,20 @@ def compare(
     watermark: int = 0,
     lateness: int | None = None,
     last_row_wins: bool = False,
+    settled: bool = False,
     identity: Sequence[str] = IDENTITY,
 ) -> Comparison:
     """Compare the observed rows, in the order of their arrival, with the answer. Times are microseconds.
 
     ``closed`` comes from ``closed_until``. ``last_row_wins`` is update mode: earlier rows of a window and key
-    are updates, not duplicates, and the last one must be right once the window is closed.
+    are updates, not duplicates, and the last one must be right once the window is closed, or once all events are
+    acknowledged (``settled``): then no window has to close.
     """
     place, first = _places(expected, observed, identity)
     answers = len(expected[identity[0]])
     must = _whole(expected[identity[0]]) + window <= closed
+    if last_row_wins and settled:
+        must[:] = True
     came = np.zeros(answers, bool)
     came[place[place >= 0]] = True
     wrong = _differs(expected, observed, place, identity)
@@ -105,7 +113,7 @@ def compare(
         duplicate = np.zeros(len(place), bool)
     lost = np.flatnonzero(must & ~came)
     late = _late(observed, identity[0], window + watermark, lateness)
-    kinds = [np.flatnonzero(kind) for kind in (duplicate, wrong, late)]
+    kinds = (np.flatnonzero(duplicate), np.flatnonzero(wrong), np.flatnonzero(late), np.flatnonzero(~came))
     return Comparison(
         Account(
             expected=answers,
@@ -116,6 +124,7 @@ def compare(
             late=len(kinds[2]),
             not_reached=int(np.count_nonzero(~must & ~came)),
             checked=True,
+            compared=int(np.count_nonzero(must if last_row_wins else must | came)),
         ),
         lost,
         *kinds,

@@ -5,16 +5,15 @@ from collections.abc import Sequence
 
 from streamgauge.judge import rule
 from streamgauge.judge.measure import Trends
-from streamgauge.model.measurement import Check, Holding, Interval, LatencySummary, Measurement
-from streamgauge.model.objective import Objective, Statistic
+from streamgauge.judge.percentiles import judge_percentile
+from streamgauge.model.measurement import Check, Holding, Interval, Measurement
+from streamgauge.model.objective import SHARES, Objective
 from streamgauge.model.seconds import Kind
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
 
-COUNTED = ("lost", "duplicate", "wrong", "late")
+WRONG = ("lost", "duplicate", "wrong")
+COUNTED = (*WRONG, "late")
 TRENDS = ("lag-trend", "latency-trend")
-_FEW_FIRINGS = 100
-_ORDER: tuple[Statistic, ...] = ("min", "p5", "p50", "p75", "p90", "p95", "p99", "p99.9", "max")
-"""Statistics of a latency in ascending order; the average has no place among them."""
 
 
 def check(objective: Objective, measured: Measurement, lean: rule.Lean = rule.lean_full) -> Check:
@@ -137,48 +136,13 @@ def _latency(objective: Objective, measured: Measurement, kind: Kind) -> Check:
     if summary is None:
         sentence = f"no output carried a {kind} latency; let the pipeline put out max_due and max_ingested"
         return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
-    shown = f"{kind} {name}"
-    known = _known(summary)
-    if name in ("p99", "p99.9") and summary.firings < _FEW_FIRINGS * (1 if name == "p99" else 10):
-        value, shown = summary.most, f"{kind} max (too few firings, {summary.firings}, for a {name})"
-    elif name in known:
-        value = known[name]
-    else:
-        return _bounded(objective, summary, kind, name)
+    if name in SHARES:
+        return judge_percentile(objective, summary, measured.judged_seconds)
+    value = {"avg": summary.average, "min": summary.least, "max": summary.most}[name]
     state: Holding = "holds" if objective.holds(value, objective.threshold) else "broken"
-    return Check(objective.text, state, value, objective.threshold, f"{shown} is {_against(objective, value)}")
-
-
-def _known(summary: LatencySummary) -> dict[str, float]:
-    """Every statistic that the sample supports."""
-    return {"avg": summary.average, "min": summary.least, **summary.percentiles, "max": summary.most}
-
-
-def _bounded(objective: Objective, summary: LatencySummary, kind: Kind, name: Statistic) -> Check:
-    """A percentile that the sample does not support, by the nearest statistics on both sides of it.
-
-    It is at most the next higher one and at least the next lower one. Objectives bound latencies from above only.
-    """
-    known, place = _known(summary), _ORDER.index(name)
-    below = next(n for n in reversed(_ORDER[:place]) if n in known)
-    above = next(n for n in _ORDER[place:] if n in known)
-    least, most = known[below], known[above]
-    if objective.holds(most, objective.threshold):
-        sentence = f"{kind} {name} is at most {_against(objective, most, above)}"
-        return Check(objective.text, "holds", most, objective.threshold, sentence)
-    if not objective.holds(least, objective.threshold):
-        sentence = f"{kind} {name} is at least {_against(objective, least, below)}"
-        return Check(objective.text, "broken", least, objective.threshold, sentence)
-    sentence = f"{summary.firings} window results are too few for a {name}: {kind} is between {format_duration(least)} "
-    sentence += f"(the {below}) and {_against(objective, most, above)}; lengthen trial.duration"
-    return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
-
-
-def _against(objective: Objective, value: float, name: str = "") -> str:
-    """A latency beside its limit."""
-    named = f" (the {name})" if name else ""
     limit = format_duration(objective.threshold)
-    return f"{format_duration(value)}{named}, the objective is {objective.operator} {limit}"
+    sentence = f"{kind} {name} is {format_duration(value)}, the objective is {objective.operator} {limit}"
+    return Check(objective.text, state, value, objective.threshold, sentence)
 
 
 def _output_error(objective: Objective, measured: Measurement) -> Check:

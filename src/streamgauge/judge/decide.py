@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamgauge.judge.checks import COUNTED, check, evidence, runs_away
+from streamgauge.judge.checks import WRONG, check, evidence, runs_away
 from streamgauge.judge.disturbed import MOST_TAKEN, Mask, burst, until_renewal
 from streamgauge.judge.generator import generator_faults, unless_spoilt
 from streamgauge.judge.measure import measure
@@ -14,7 +14,7 @@ from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
 from streamgauge.model.measurement import SLIGHTLY_TAKEN, Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account
-from streamgauge.model.trial import Recording
+from streamgauge.model.trial import INTACT, Recording
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
 
 MOST_RUN_DELAY = 0.10
@@ -29,16 +29,18 @@ def decide(recording: Recording, measured: Measurement, objectives: Sequence[Obj
 
 
 def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """The driver's own faults come first: they never count against the engine.
+    """A fault of the driver never counts against the engine, and never hides one of the engine.
 
-    Only an error in the user's code comes before them: it would be the same on the quietest machine.
+    An error in the user's code comes first: it would be the same on the quietest machine. On the queue, where offsets
+    are exact, so would lost, duplicate and wrong outputs.
     """
-    if recording.outcome.users_fault:
-        trace = (f"trace: {line}" for line in recording.outcome.log_tail)
-        return Verdict(VerdictKind.FAILED, (recording.outcome.detail, *trace), stops_run=True)
+    outcome = recording.outcome
+    if outcome.users_fault:
+        trace = (f"trace: {line}" for line in outcome.log_tail)
+        return Verdict(VerdictKind.FAILED, (outcome.detail, *trace), stops_run=True)
     faults = driver_faults(recording, measured, objectives)
     if faults:
-        return Verdict(VerdictKind.INVALID, tuple(faults))
+        return _in_spite_of(faults, recording, measured, objectives)
     verdict = _judged(recording, measured, objectives)
     much = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
     if much is None:
@@ -46,12 +48,27 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     return _without_burst(recording, objectives, verdict, much)
 
 
+def _in_spite_of(
+    faults: Sequence[str], recording: Recording, measured: Measurement, objectives: Sequence[Objective]
+) -> Verdict:
+    """INVALID with the counts of outputs, unless these are the fault of the system under test for certain."""
+    outcome, checks = recording.outcome, tuple(check(o, measured) for o in objectives)
+    wrongs = _output_faults(measured.account, objectives, checks)
+    exact = recording.trial.transport.name == "queue" and outcome.ending in INTACT and not outcome.unaccounted
+    if not (wrongs and exact):
+        return Verdict(VerdictKind.INVALID, (*faults, *_counts(measured.account)))
+    besides = (f"besides: {fault}" for fault in faults)
+    return Verdict(VerdictKind.FAILED, (*wrongs, *besides), checks, stops_run=True)
+
+
 def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
     """What the numbers say by themselves, whoever else used the cores of the system under test."""
     trial = recording.trial
     lean = lean_of(trial.may_end_early, trial.duration / SECOND, trial.limit / SECOND)
     checks = tuple(check(o, measured, lean) for o in objectives)
-    stop = _sut_faults(recording, measured, objectives, checks)
+    late = [c.sentence for o, c in zip(objectives, checks, strict=True) if o.metric == "late" and c.state == "broken"]
+    wrongs = [*_output_faults(measured.account, objectives, checks), *late]
+    stop = _sut_faults(recording, measured, wrongs, checks)
     if stop is not None:
         return stop
     estimate = boundary(objectives, measured)
@@ -62,7 +79,7 @@ def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Ob
         broken = (why, *broken)
     if broken:
         return Verdict(VerdictKind.OVERLOADED, broken, checks, estimate)
-    unclear = tuple(c.sentence for c in checks if c.state == "unclear")
+    unclear = (*(c.sentence for c in checks if c.state == "unclear"), *_unproven(recording, measured))
     if unclear:
         return Verdict(VerdictKind.UNDECIDED, unclear, checks, estimate)
     return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
@@ -143,7 +160,7 @@ def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[s
 def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
     """Sentences on what the driver or the machine did wrong."""
     outcome = recording.outcome
-    faults = list(outcome.disturbances)
+    faults = [*outcome.unaccounted, *outcome.disturbances]
     if outcome.ending == "driver-failed":
         faults.append(f"the driver failed: {outcome.detail or 'no reason given'}")
     faults += generator_faults(recording.trial, m, objectives)
@@ -158,7 +175,7 @@ def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Obj
 
 
 def _sut_faults(
-    recording: Recording, measured: Measurement, objectives: Sequence[Objective], checks: Sequence[Check]
+    recording: Recording, measured: Measurement, wrongs: Sequence[str], checks: Sequence[Check]
 ) -> Verdict | None:
     outcome, account = recording.outcome, measured.account
     at = f"at {format_rate(measured.load)}"
@@ -177,14 +194,42 @@ def _sut_faults(
     if account.checked and due > 0 and not account.observed:
         why = f"not one of {format_count(due)} expected outputs came although input was consumed {at}"
         return Verdict(VerdictKind.FAILED, (why,), tuple(checks), stops_run=True)
-    named: set[str] = {o.metric for o in objectives}
-    wrongs = _unnamed_faults(account, named)
-    wrongs += [
-        c.sentence for o, c in zip(objectives, checks, strict=True) if o.metric in COUNTED and c.state == "broken"
-    ]
     if wrongs:
         return Verdict(VerdictKind.FAILED, tuple(wrongs), tuple(checks), stops_run=True)
     return None
+
+
+def _output_faults(account: Account, objectives: Sequence[Objective], checks: Sequence[Check]) -> list[str]:
+    """Sentences on outputs that were lost, came twice or were wrong, beyond what the objectives allow."""
+    named: set[str] = {o.metric for o in objectives}
+    broken = (c for o, c in zip(objectives, checks, strict=True) if o.metric in WRONG and c.state == "broken")
+    return [*_unnamed_faults(account, named), *(c.sentence for c in broken)]
+
+
+def _counts(account: Account) -> tuple[str, ...]:
+    """What is known of the outputs of a trial that says nothing about them for certain."""
+    counts = [(getattr(account, name), name) for name in WRONG]
+    if not any(count for count, _ in counts):
+        return ()
+    shown = ", ".join(f"{format_count(count)} {name}" for count, name in counts)
+    return (f"outputs against the reference answer: {shown} of {format_count(account.expected)}",)
+
+
+def _unproven(recording: Recording, measured: Measurement) -> tuple[str, ...]:
+    """Why a trial that broke nothing has not shown that it holds."""
+    found, account, silence = [], measured.account, recording.outcome.silence
+    if silence:
+        found.append(
+            f"the system under test acknowledged nothing for {format_duration(silence)} at the end of the trial, and "
+            "what it did after that was not measured; repeat the trial or lengthen trial.duration"
+        )
+    if account.checked and account.rows_checked <= 0:
+        length = f" to more than {format_duration(account.first_close)}" if account.first_close else ""
+        found.append(
+            f"0 outputs could be checked against the reference answer, because no window closed in "
+            f"{measured.judged_seconds} s; lengthen trial.duration{length}, or shorten window and watermark"
+        )
+    return tuple(found)
 
 
 def _unnamed_faults(account: Account, named: set[str]) -> list[str]:

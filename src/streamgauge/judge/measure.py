@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from streamgauge.judge.rule import ASSUMED_ERROR, is_runaway
 from streamgauge.model.measurement import Floor, Interval, LatencySummary, Measurement
+from streamgauge.model.objective import SHARES
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind, Latencies, Seconds
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.model.units import SECOND
@@ -15,8 +16,6 @@ from streamgauge.stats import buckets, steady, trend
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-
-PERCENTILES = {"p5": 0.05, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
 
 _LOWEST = 0.1
 _ABOVE, _LEAST_ABOVE = 0.25, 0.1
@@ -229,7 +228,7 @@ def _by_statistic(pauses: npt.NDArray[np.int64]) -> dict[str, float]:
     """The longest pause of each second, by the statistics that objectives name; nothing if there was none."""
     if not pauses.any():
         return {}
-    found = {name: float(np.quantile(pauses, share)) for name, share in PERCENTILES.items()}
+    found = {name: float(np.quantile(pauses, share)) for name, share in SHARES.items()}
     return {"avg": float(pauses.mean()), "min": float(pauses.min()), **found, "max": float(pauses.max())}
 
 
@@ -288,23 +287,32 @@ def _capacity(rate: float, moves: Trends) -> Interval | None:
 
 
 def _summary(seconds: Seconds, kind: Kind) -> LatencySummary | None:
-    latency = seconds.latency(kind)
+    """Percentiles are over rows, as Karimov has them; objectives on percentiles are judged by window results."""
+    latency, results = seconds.rows(kind), seconds.results(kind)
     rows = int(latency.count.sum())
     if not rows:
         return None
-    firings = int(seconds["firings"].sum())
-    # all rows of one firing share one latency, so the firings carry the percentile, not the rows
     percentiles = {
         name: buckets.quantile(latency.bucket, latency.count, share) * 1000.0
-        for name, share in PERCENTILES.items()
-        if buckets.supported(share, firings)
+        for name, share in SHARES.items()
+        if buckets.supported(share, rows)
     }
     used = latency.bucket[latency.count > 0]
     return LatencySummary(
         rows=rows,
-        firings=firings,
+        firings=int(results.count.sum()),
         average=buckets.mean(latency.bucket, latency.count) * 1000.0,
         least=float(buckets.lowest(used.min())) * 1000.0,
         most=float(buckets.highest(used.max())) * 1000.0,
         percentiles=percentiles,
+        results=_by_bucket(results),
+        missing=int(seconds.latency("missing").count.sum()) if kind == "event-time" else 0,
     )
+
+
+def _by_bucket(latency: Latencies) -> tuple[tuple[int, int], ...]:
+    """Counts by bucket in ascending order, of all seconds together."""
+    found, place = np.unique(latency.bucket, return_inverse=True)
+    counts = np.zeros(len(found), np.int64)
+    np.add.at(counts, place, latency.count)
+    return tuple(zip(found.tolist(), counts.tolist(), strict=True))

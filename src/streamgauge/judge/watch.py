@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamgauge.judge import rule
+from streamgauge.judge import hang, rule
 from streamgauge.judge.checks import TRENDS, check, evidence, runs_away
 from streamgauge.judge.disturbed import Mask, burst, until_renewal
 from streamgauge.judge.measure import Trends, measure, trends
@@ -38,6 +38,11 @@ class Watch:
         first = max(rule.BROKEN_SECONDS, self._full / 2) if confirms else self._full
         self._next_look = float(rule.BROKEN_SECONDS) if trial.may_end_early else min(first, self._full)
         self._between = _BETWEEN_LOOKS if confirms else math.inf
+        self._heard = -1
+        self.silence = 0
+        """Nanoseconds without an acknowledgement, where the trial went on until the next one came; else 0."""
+        self.stalled = False
+        """None came until the trial's limit on stalls."""
 
     def wants(self, stop: int) -> bool:
         """Whether a look after so many seconds could end the trial; saves putting them together for nothing."""
@@ -45,9 +50,37 @@ class Watch:
         return stop - (known / SECOND if known is not None else 0) >= self._next_look
 
     def look(self, seconds: Seconds) -> bool:
-        """True: the trial may stop now, because it is decided or because its time is up."""
+        """True: the trial may stop now, because it is decided or because its time is up.
+
+        While the system under test acknowledges nothing, nobody knows how far it is behind: the trial goes on until it
+        does, and ends then, or has stalled.
+        """
         if not self.wants(seconds.stop):
             return False
+        if self._heard >= 0:
+            return self._waited(seconds)
+        if not self._may_stop(seconds):
+            return False
+        if not hang.silence(seconds, self._trial.trigger) or self._is_broken(seconds):
+            return True
+        self._heard = hang.last_heard(seconds)
+        return self._waited(seconds)
+
+    def _waited(self, seconds: Seconds) -> bool:
+        """Whether the next acknowledgement has come, or none came for too long."""
+        self._next_look = 0.0
+        heard = hang.last_heard(seconds)
+        self.stalled = heard <= self._heard and seconds.stop * SECOND - self._heard > self._trial.stall
+        self.silence = max(heard, seconds.stop * SECOND if self.stalled else 0) - self._heard
+        return self.stalled or heard > self._heard
+
+    def _is_broken(self, seconds: Seconds) -> bool:
+        """Whether more of the trial would not make it better."""
+        moves = trends(self._trial, seconds, latencies=self._needs_latencies)
+        broken = "broken" in self._leans(moves) or runs_away(self._trends, moves)
+        return broken or bool(self._bounds and self._out_of_bounds(seconds))
+
+    def _may_stop(self, seconds: Seconds) -> bool:
         moves = trends(self._trial, seconds, latencies=self._needs_latencies)
         length = moves.judged_seconds
         settled = moves.steady or seconds.stop >= self._trial.warmup_limit / SECOND + self._full
@@ -102,19 +135,25 @@ class Watch:
         states = self._leans(moves)
         return "broken" in states or not ("unclear" in states or self._needs_outputs(seconds, cut))
 
-    def _needs_outputs(self, seconds: Seconds, cut: Mask | None) -> bool:
+    def _needs_outputs(self, seconds: Seconds, cut: Mask | None = None) -> bool:
         """Whether a latency cannot be judged yet, and more outputs would help: those that came carry latencies."""
         if not self._latencies:
             return False
         measured = measure(Recording(self._trial, seconds), cut)
         carried = bool(measured.latencies) or not seconds["outputs"].any()
-        return carried and any(check(o, measured).state == "unclear" for o in self._latencies)
+        states = [check(o, measured).state for o in self._latencies]
+        return carried and "unclear" in states and "broken" not in states
+
+    def _needs_results(self, seconds: Seconds) -> bool:
+        """The same of a short trial, whose outputs must have begun to come."""
+        return any(len(latency.count) for latency in seconds.latencies.values()) and self._needs_outputs(seconds)
 
     def _ends_early(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
         length = moves.judged_seconds
         ran_away = runs_away(self._trends, moves) and seconds.stop >= self._trial.warmup_limit / SECOND / 2
-        if not settled or ran_away or length >= LONGEST_PROBE * self._full:
-            return ran_away or length >= LONGEST_PROBE * self._full
+        longest = length >= LONGEST_PROBE * self._full
+        if not settled or ran_away or longest:
+            return ran_away or (longest and not self._needs_results(seconds))
         states = self._leans(moves)
         if "broken" in states:
             sharp = length >= rule.HOLDS_SECONDS and self._is_sharp(moves)
@@ -123,8 +162,9 @@ class Watch:
             return True
         # a percentile has no sequential rule: where a latency is judged, only the full length says that it holds
         if not states or self._latencies:
-            return length >= self._full
-        return all(state == "holds" for state in states)
+            return length >= self._full and not self._needs_results(seconds)
+        checkable = length * SECOND >= self._trial.least
+        return checkable and all(state == "holds" for state in states)
 
     def _out_of_bounds(self, seconds: Seconds, cut: Mask | None = None) -> bool:
         """A longest queue or a dropped connection does not get better with time."""

@@ -24,10 +24,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """Latency over rows, as Karimov prints it, with the number of firings behind the rows. Nanoseconds.
-
-    ``percentiles`` has only those that the sample size supports.
-    """
+    """Latency over rows, as Karimov prints it, with the number of window results behind the rows. Nanoseconds."""
 
     rows: int
     firings: int
@@ -35,6 +32,10 @@ class LatencySummary:
     least: float
     most: float
     percentiles: dict[str, float] = field(default_factory=dict)
+    results: tuple[tuple[int, int], ...] = ()
+    """Window results by bucket of their largest latency, in ascending order: what objectives on percentiles count."""
+    missing: int = 0
+    """Rows among them that never came: they count with what they have waited at least."""
 
 
 @dataclass(frozen=True, slots=True)

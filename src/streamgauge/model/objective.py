@@ -21,6 +21,8 @@ Metric = Literal[
 ]
 Operator = Literal["<", "<=", "==", ">", ">="]
 Statistic = Literal["avg", "min", "max", "p5", "p50", "p75", "p90", "p95", "p99", "p99.9"]
+SHARES = {"p5": 0.05, "p50": 0.5, "p75": 0.75, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+"""Percentiles among the statistics."""
 
 _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
     "<": operator.lt,

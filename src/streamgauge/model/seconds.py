@@ -8,26 +8,32 @@ layout (stats/buckets.py): merging two recordings of one second is addition.
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 Column = npt.NDArray[np.int64]
 Kind = Literal[
-    "event-time", "processing-time", "send-delay", "append-delay", "event-time-windows", "processing-time-windows"
-]
-KINDS: tuple[Kind, ...] = (
     "event-time",  # one count per output row, in the second in which it was due
     "processing-time",
     "send-delay",  # one count per event: how late the generator sent it, in the second in which it was due
     "append-delay",  # the same until the Kafka broker had appended it; nothing on the queue
     "event-time-windows",  # one count per window result: its largest latency
     "processing-time-windows",
-)
+    "missing",  # one count per row that was due and never came: what it has waited at least
+    "missing-windows",
+]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 """What is counted as latencies are. The order is part of the stored format."""
 OUTPUT_KINDS: tuple[Kind, ...] = KINDS[:2]
 """Latencies of output rows."""
+WINDOW_KINDS: dict[Kind, Kind] = {
+    "event-time": "event-time-windows",
+    "processing-time": "processing-time-windows",
+    "missing": "missing-windows",
+}
+"""Where every row is a result of its own, no window results are recorded: the rows are the results."""
 
 
 def _empty() -> Column:
@@ -36,7 +42,11 @@ def _empty() -> Column:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Latencies:
-    """Counts of latencies: ``count[i]`` samples of second ``second[i]`` fell into ``bucket[i]``."""
+    """Counts of latencies: ``count[i]`` samples of second ``second[i]`` fell into ``bucket[i]``.
+
+    The second is the one in which an output was *due*, not the one in which it came: a system that hangs emits nothing,
+    and its slowest outputs would be missing from the seconds that are judged.
+    """
 
     second: Column = field(default_factory=_empty)
     bucket: Column = field(default_factory=_empty)
@@ -56,7 +66,7 @@ SUMMED = (
     "acknowledged",  # events that the SUT is done with
     "acks",  # acknowledgements (micro-batch ends)
     "outputs",  # output rows that arrived
-    "firings",  # distinct firings among them: all keys of one window share one latency
+    "firings",  # window results that were due in this second and came: all keys of one window share one latency
     "negative",  # outputs whose latency came out negative; counted, never clamped
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT
@@ -112,6 +122,15 @@ class Seconds:
     def latency(self, kind: Kind) -> Latencies:
         return self.latencies.get(kind) or Latencies()
 
+    def rows(self, kind: Kind) -> Latencies:
+        """Latencies of output rows; in event-time with those that never came."""
+        return _stack([self.latency(each) for each in _with_missing(kind)])
+
+    def results(self, kind: Kind) -> Latencies:
+        """The same of window results; where none are recorded every row is a result of its own."""
+        windowed = any(each in self.latencies for each in WINDOW_KINDS.values())
+        return _stack([self.latency(WINDOW_KINDS[each] if windowed else each) for each in _with_missing(kind)])
+
     def between(self, start: int, stop: int) -> "Seconds":
         """The seconds ``start … stop − 1`` of the trial."""
         low, high = max(start, self.start), min(stop, self.stop)
@@ -132,6 +151,10 @@ def join(parts: Iterable[Seconds]) -> Seconds:
     columns = {name: np.concatenate([p[name] for p in pieces]) for name in names}
     kinds = [k for k in KINDS if any(k in p.latencies for p in pieces)]
     return Seconds(pieces[0].start, columns, {k: _stack([p.latency(k) for p in pieces]) for k in kinds})
+
+
+def _with_missing(kind: Kind) -> tuple[Kind, ...]:
+    return (kind, "missing") if kind == "event-time" else (kind,)
 
 
 def _stack(parts: list[Latencies]) -> Latencies:
@@ -169,3 +192,15 @@ class Account:
     late: int = 0
     not_reached: int = 0
     checked: bool = False
+    """A reference exists."""
+    compared: int | None = field(default=None, compare=False)
+    """Rows of the reference that were compared with an output, or that had to come; None: it was not recorded."""
+    first_close: int = field(default=0, compare=False)
+    """Nanoseconds after the load began at which the first window closes; 0 where nobody knows."""
+
+    @property
+    def rows_checked(self) -> int:
+        """How many rows of the reference the outputs were checked on."""
+        if not self.checked:
+            return 0
+        return self.expected - self.not_reached if self.compared is None else self.compared

@@ -67,6 +67,9 @@ class Trial:
     trigger: int = 0
     """Nanoseconds between two micro-batches that the engine's trigger makes; 0 where there is none. So much load waits
     at an acknowledgement although the system keeps up."""
+    least: int = 0
+    """Nanoseconds after warm-up that it must last before it can hold, so that a window closes whose outputs can be
+    checked; 0 where none has to."""
 
     @property
     def load(self) -> float:
@@ -90,7 +93,13 @@ class Outcome:
     log_tail: tuple[str, ...] = ()
     account: Account = Account()
     disturbances: tuple[str, ...] = ()
-    """What went wrong on the driver's side; any entry makes the trial INVALID."""
+    """What went wrong on the driver's side; any entry makes the trial INVALID, unless outputs were lost or wrong."""
+    unaccounted: tuple[str, ...] = ()
+    """Why the counts of outputs say nothing about the system under test: the collector ended, or what was sent is not
+    what was stored. Any entry makes the trial INVALID."""
+    silence: int = 0
+    """Nanoseconds without an acknowledgement at the end of a trial that was extended until the next one came; 0: it was
+    not extended."""
     users_fault: bool = False
     """The user's own code failed: no other load would change that."""
     unready: bool = False

@@ -10,6 +10,7 @@ from streamgauge.model.profile import LoadProfile, constant
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import format_rate
 from streamgauge.parse.choices import ChosenEngine
+from streamgauge.parse.lengths import check_lengths
 from streamgauge.parse.load import Load
 from streamgauge.parse.nodes import Table
 from streamgauge.parse.problems import Mark, Problems
@@ -48,6 +49,7 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
     _check_load(draft, draft.question, root, problems)
     _check_instances(draft, draft.question, root, problems)
     _check_search(draft.question, root, problems)
+    _check_lengths(draft, root, problems)
     if problems or draft.workload is None or draft.trial is None or draft.transport is None:
         return None
     question = draft.question
@@ -76,6 +78,16 @@ def _workload(choice: WorkloadChoice, transport: TransportChoice, root: Table) -
     if transport.name != "kafka" or said or "watermark" not in choice.params:
         return choice
     return replace(choice, params={**choice.params, "watermark": SKEW})
+
+
+def _check_lengths(draft: Draft, root: Table, problems: Problems) -> None:
+    if draft.workload is None or draft.trial is None or draft.transport is None:
+        return
+    choice = _workload(draft.workload[0], draft.transport, root)
+    asked = _conditions(replace(draft, workload=(choice, draft.workload[1])))
+    if asked is not None:
+        kind, objectives = draft.workload[1], draft.objectives
+        check_lengths(draft.trial, asked, kind, draft.engines, objectives, root=root, problems=problems)
 
 
 def _conditions(draft: Draft) -> Conditions | None:

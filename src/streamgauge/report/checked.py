@@ -16,7 +16,9 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
         return "Correctness is unchecked: no trial was finished."
     valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
     if not valid:
-        return "Correctness is unchecked: every trial was INVALID, which says nothing of the outputs."
+        return (
+            f"Correctness is unchecked: every trial was INVALID, which says nothing of the outputs.{_invalid(trials)}"
+        )
     done = [t for t in valid if _compared(t.outcome.account)]
     if not done and (early := [t for t in valid if t.outcome.account.checked]):
         return f"Correctness is unchecked: no output was due before the trial ended ({early[-1].outcome.ending})."
@@ -26,14 +28,25 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     rows = sum(a.observed for a in accounts)
     counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong", "late")]
     bad = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
+    spoilt = _invalid(trials)
     where = f"{len(done)} trial{'' if len(done) == 1 else 's'}"
     left = len(valid) - len(done)
     rest = "" if not left else f" {left} trial{'' if left == 1 else 's'} could not be checked."
     kind = " (imagined, in virtual time)" if all(t.virtual for t in done) else ""
     return (
         f"Outputs were checked{kind}: {format_count(rows)} rows of {where} against the reference answer, "
-        f"record by record: {bad}.{rest}"
+        f"record by record: {bad}.{rest}{spoilt}"
     )
+
+
+def _invalid(trials: Sequence[Judged]) -> str:
+    """What was found in the outputs of INVALID trials; nothing if nothing was."""
+    accounts = [t.outcome.account for t in trials if t.verdict.kind is VerdictKind.INVALID]
+    counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong")]
+    if not any(n for n, _ in counts):
+        return ""
+    shown = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
+    return f" Outputs of INVALID trials, whose cause is unknown: {shown}."
 
 
 def _compared(account: Account) -> bool:

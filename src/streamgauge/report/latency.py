@@ -1,4 +1,4 @@
-"""Latency at what holds and at shares of it, as Karimov's Table II prints it, with the firings beside it."""
+"""Latency at what holds and at shares of it, as Karimov's Table II prints it, with the window results beside it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from streamgauge.report.story import Judged, failing, holding
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 UNSUPPORTED = "–"
-"""In the place of a percentile that so few firings cannot carry."""
+"""In the place of a percentile that so few rows do not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +112,9 @@ def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> Laten
 
 def footnote(lines: Sequence[LatencyLine]) -> str:
     """Why some percentiles are not there; empty if all are."""
-    few = [line.firings for line in lines if UNSUPPORTED in line.percentiles]
-    if not few:
+    if not any(UNSUPPORTED in line.percentiles for line in lines):
         return ""
     return (
-        f"{UNSUPPORTED}: {min(few)} firings cannot carry this percentile (p90 needs 10, p95 20, p99 100); "
+        f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
         "longer trials or shorter windows give more"
     )

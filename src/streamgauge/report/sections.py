@@ -106,7 +106,7 @@ def _trial(row: TrialRow, own_value: bool, several: bool) -> list[Child]:
 def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
     if not lines:
         return []
-    heads = ("latency", "at", "load", "trial", "avg", "min", "max", *PERCENTILES, "rows", "firings")
+    heads = ("latency", "at", "load", "trial", "avg", "min", "max", *PERCENTILES, "rows", "window results")
     said = footnote(lines)
     return [
         element("h2", "Latency"),

@@ -87,7 +87,7 @@ def _item(said: str) -> Padding:
 def _latency(lines: Sequence[LatencyLine]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
     table.add_column("latency", overflow="fold")
-    for name in ("at", "avg", "min", "max", *PERCENTILES, "firings"):
+    for name in ("at", "avg", "min", "max", *PERCENTILES, "windows"):
         table.add_column(name, justify="right", overflow="fold")
     for line in lines:
         numbers = (line.average, line.least, line.most, *line.percentiles, str(line.firings))

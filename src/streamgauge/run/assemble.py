@@ -19,6 +19,8 @@ Rows = dict[str, Ints]
 SUT = "system under test"
 DRIVER = "driver"
 BROKER = "broker"
+MISSING = "missing-latencies"
+"""Journal of the latencies that outputs have at least which never came."""
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
 _LARGEST = ("schedule_lag", "hiccup", "skew", "clock_step")
 
@@ -34,9 +36,22 @@ def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None 
         columns[name] = _by_second(collected, name, length)
     columns["collector_hiccup"] = _largest(_rows(folder / "collector-health"), "hiccup", length)
     columns |= _watched(folder, length, placement)
-    kinds = _latencies([_rows(folder / "collector-latencies")], KIND_NUMBER, length)
+    kinds = _latencies([_rows(folder / name) for name in ("collector-latencies", MISSING)], KIND_NUMBER, length)
     kinds |= _latencies([_rows(folder / f"driver-{n}-delays") for n in range(drivers)], DELAY_NUMBER, length)
     return Seconds(0, columns, kinds)
+
+
+def newest(before: Seconds, now: Seconds) -> Seconds:
+    """What is new since a trial was assembled before: the seconds that were added, and the latencies that came.
+
+    Latencies of earlier seconds come later too. Journals only grow, so those that were there before come first.
+    """
+    stretch, kinds = now.between(before.stop, now.stop), dict[Kind, Latencies]()
+    for kind, latency in now.latencies.items():
+        early = np.flatnonzero(latency.second < before.stop)[len(before.latency(kind).count) :]
+        chosen = np.sort(np.concatenate([early, np.flatnonzero(latency.second >= before.stop)]))
+        kinds[kind] = Latencies(latency.second[chosen], latency.bucket[chosen], latency.count[chosen])
+    return Seconds(stretch.start, stretch.columns, kinds)
 
 
 def _rows(path: Path) -> Rows:

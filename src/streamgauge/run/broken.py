@@ -48,8 +48,13 @@ def why_broken(stage: Stage, system: Deployment, progress: Progress) -> tuple[En
     if status["drops"]:
         return "dropped", "a stream was cancelled before its end and not read again"
     if progress.stalled(status["acknowledged"], status["lag"], now):
-        return "stalled", f"no acknowledgement for {format_duration(progress.patience)} while events waited"
+        return "stalled", no_acknowledgement(progress.patience)
     return None
+
+
+def no_acknowledgement(patience: int) -> str:
+    """What a system did that stalled."""
+    return f"no acknowledgement for {format_duration(patience)} while events waited"
 
 
 def who_is_gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:

@@ -10,17 +10,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.engines.base import Promise, Watermark
-from streamgauge.judge.account import account, closed_until
+from streamgauge.judge.account import closed_until, compare
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
 from streamgauge.run.ask_reference import ONE_CALL, Reference
+from streamgauge.run.missing import Missing
 from streamgauge.run.own_answer import WINDOW_END, OwnAnswer
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.base import Workload
 
 Ints = npt.NDArray[np.int64]
 MICRO = 1000
+_NEVER = 1 << 62
 _CONFIRMED = 50_000_000
 """Up to so many events, faults that were found in slices of them are confirmed with all of them at once."""
 
@@ -89,7 +91,7 @@ class OutputCheck:
         """End of the last window that must be out; where there are none, how many events must be."""
         if self.workload.one_to_one and not self.promise.own:
             return self.acknowledged
-        return closed_until(self.plan, self.origin, self.acknowledged, self._watermark)
+        return self._closed_by(self.acknowledged)
 
     def closed_rows(self, reported: Watermark | None = None) -> int:
         """How many rows must be out by now; 0 where there is no answer. ``reported`` is the job's own watermark."""
@@ -102,39 +104,64 @@ class OutputCheck:
             return 0
         return int(np.count_nonzero(self._answer[self.workload.identity[0]] + self._window <= self._closed))
 
-    def account(self, folder: Path, reported: Watermark | None = None) -> Account:
+    def account(self, folder: Path, reported: Watermark | None = None, end: int | None = None) -> Account:
         """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said.
 
-        A job of the user's own must have put out what the watermark has passed that it ``reported``.
+        A job of the user's own must have put out what the watermark has passed that it ``reported``. Outputs that never
+        came are written down with what they had waited at ``end``, nanoseconds after the load began.
         """
         table = _outputs(folder)
         if self._own is not None and self._reference is not None:
-            closed = reported.passed if reported else self._closed
-            found = replace(self._own, closed=closed).account(table)
-            if not (found.lost or found.duplicate or found.wrong) or not ONE_CALL < self.published <= _CONFIRMED:
-                return found
-            # samples have shown that slices are possible, and this is what nobody may be accused of on a sample
-            whole = self._own_answer(self._reference, self._reference.whole(self.published))
-            return replace(whole, closed=closed).account(table)
+            return self._own_account(self._reference, self._own, table, reported)
         if self._answer is None:
             return Account(observed=len(table) if table is not None else 0)
         observed = _observed(table)
         if not observed:
             observed = {name: np.zeros(0, np.int64) for name in self._answer}
-        watermark = self._watermark // MICRO
         # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
         updated = self.promise.last_row_wins and not self.workload.one_to_one
-        return account(
+        found = compare(
             self._answer,
             observed,
             window=self._window,
             closed=self._closed,
-            watermark=watermark,
+            watermark=self._watermark // MICRO,
             # later than a stall after its window could close, an output is late
             lateness=None if updated or self.workload.one_to_one else self.trial.stall // MICRO,
             last_row_wins=updated,
+            settled=self.acknowledged == self.published,
             identity=self.workload.identity,
         )
+        if end is not None:
+            due = self.published if self.workload.one_to_one else self._closed_by(self.published)
+            never = Missing(self._answer, found.absent, self.origin // MICRO + end // MICRO, self.origin // MICRO)
+            never.keep(folder, self.workload, due - self._window)
+        return replace(found.account, first_close=self._first_close(self._answer))
+
+    def _own_account(
+        self, reference: Reference, own: OwnAnswer, table: pa.Table | None, reported: Watermark | None
+    ) -> Account:
+        closed = reported.passed if reported else self._closed
+        if self.promise.last_row_wins and self.acknowledged == self.published:
+            closed = _NEVER  # all is acknowledged, so the last rows are final: no window has to close
+        found = replace(own, closed=closed).account(table)
+        if (found.lost or found.duplicate or found.wrong) and ONE_CALL < self.published <= _CONFIRMED:
+            # samples have shown that slices are possible, and this is what nobody may be accused of on a sample
+            whole = self._own_answer(reference, reference.whole(self.published))
+            found = replace(whole, closed=closed).account(table)
+        delay = reported.delay if reported else self._watermark // MICRO
+        first = own.first_window()
+        return found if first is None else replace(found, first_close=max(0, first + delay * MICRO - self.origin))
+
+    def _closed_by(self, events: int) -> int:
+        return closed_until(self.plan, self.origin, events, self._watermark)
+
+    def _first_close(self, answer: Mapping[str, Ints]) -> int:
+        """Nanoseconds after the load began at which the first window closes; 0 where there are none."""
+        starts = answer[self.workload.identity[0]]
+        if self.workload.one_to_one or not len(starts):
+            return 0
+        return max(0, (int(starts.min()) + self._window) * MICRO + self._watermark - self.origin)
 
 
 def _outputs(folder: Path) -> pa.Table | None:

@@ -11,14 +11,13 @@ import signal
 import threading
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from streamgauge.run.clock import Clock
 from streamgauge.run.drive import read_errand, say
 from streamgauge.run.hiccup import HiccupMeter
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.tell import Tally, countable, gather, tally
+from streamgauge.run.tell import LATENCIES, Tally, countable, gather, latency_rows, tally
 from streamgauge.store.journal import Journal, Parts
 from streamgauge.transport.attempts import Arrival, Attempts
 from streamgauge.transport.output_server import OutputServer
@@ -27,7 +26,6 @@ from streamgauge.transport.quicken import quicken
 from streamgauge.transport.without_pandas import without_pandas
 
 SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])
-LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "count")])
 HICCUPS = pa.schema([(n, pa.int64()) for n in ("time", "hiccup", "behind")])
 _MOST_ROWS = 1 << 20
 _LOOK_EVERY = 1.0
@@ -174,13 +172,7 @@ class Collector:
             self.seconds.append({name: [v for t in tallies for v in getattr(t, name)] for name in SECONDS.names})
         cells = [cell for t in tallies for cell in t.latencies if len(cell[2])]
         if cells:
-            rows = {
-                "second": np.concatenate([np.full(len(found), second) for second, _, found, _ in cells]),
-                "kind": np.concatenate([np.full(len(found), kind) for _, kind, found, _ in cells]),
-                "bucket": np.concatenate([found for _, _, found, _ in cells]),
-                "count": np.concatenate([counts for _, _, _, counts in cells]),
-            }
-            self.latencies.append(rows)
+            self.latencies.append(latency_rows(cells))
         health = {"time": now - self.start_ns, "hiccup": self.hiccups.take(), "behind": self.commits.qsize()}
         self.health.append({name: [value] for name, value in health.items()})
         self.archive.flush()

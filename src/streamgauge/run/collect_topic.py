@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from streamgauge.run.collect import Collector
 from streamgauge.run.drive import say
 from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Tally, countable, sparse
+from streamgauge.run.tell import FIRST_ROW, LAST_ROW, STAMPS, Results, Tally, cells, countable, merged
 from streamgauge.transport.kafka.columns import FormatError
 from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.transport.kafka.formats import output_format
@@ -96,9 +96,10 @@ class TopicCollector(Collector):
             self._seen[partition] = end
             for records in self._ranges.read(partition, first, end):
                 tallies.append(self.tally(self._rows(records), self.order.firing))
-        found = _merged(tallies)
-        if found.outputs:
-            found.outputs[-1] += fresh - sum(found.outputs)
+        found = merged(tallies)
+        if found.outputs:  # those that were not read count in the newest second
+            newest = max(range(len(found.second)), key=lambda at: (found.outputs[at] > 0, found.second[at]))
+            found.outputs[newest] += fresh - sum(found.outputs)
         return found
 
     def _rows(self, records: pa.RecordBatch) -> pa.Table:
@@ -114,42 +115,22 @@ class TopicCollector(Collector):
         """Count and keep the whole topic."""
         for journal in (self.seconds, self.latencies):
             journal.restart()
-        origin, firings, updates = self.wall_ns // 1_000, Firings(), Updates(self.order.identity)
+        origin, results, updates = self.wall_ns // 1_000, dict[str, Results](), Updates(self.order.identity)
         for records in read_parts(self._ends.cluster, self._ends.output):
             table = self._rows(records)
             counted = self.tally(table, None)
-            if self.order.firing is not None and self.order.firing in table.schema.names:
-                firings.see(table, self.order.firing, origin)
+            firing = self.order.firing
+            if firing is not None and firing in table.schema.names:
+                results.setdefault(firing, Results(firing)).see(countable(table)[0])
                 counted.firings = [0] * len(counted.firings)
             if self.order.last_row_wins:
                 updates.see(countable(table)[0])
             self.write_down([counted], self.clock.monotonic_ns())
             self.archive.add(QUERY, table)
         self.archive.flush()
-        rest = [firings.counted(), *(updates.counted(origin) if self.order.last_row_wins else [])]
+        rest = [found.counted(origin) for found in results.values()]
+        rest += updates.counted(origin) if self.order.last_row_wins else []
         self.write_down([t for t in rest if t.second or t.latencies], self.clock.monotonic_ns())
-
-
-class Firings:
-    """Windows that fired, each in the second in which it was first seen, once for each batch."""
-
-    def __init__(self) -> None:
-        self._first: dict[tuple[int, object], int] = {}
-
-    def see(self, table: pa.Table, firing: str, origin_us: int) -> None:
-        """Take some outputs."""
-        names = [firing, "batch"]
-        found = table.select([*names, "emitted_us"]).group_by(names).aggregate([("emitted_us", "min")])
-        columns = [found.column(name).to_pylist() for name in (*names, "emitted_us_min")]
-        for window, batch, emitted in zip(*columns, strict=True):
-            second = (emitted - origin_us) // 1_000_000
-            self._first[batch, window] = min(second, self._first.get((batch, window), second))
-
-    def counted(self) -> Tally:
-        """How many fired in each second."""
-        seconds, counts = np.unique(np.array([*self._first.values()], np.int64), return_counts=True)
-        nothing = [0] * len(seconds)
-        return Tally(seconds.tolist(), nothing, counts.tolist(), nothing)
 
 
 class Updates:
@@ -196,18 +177,7 @@ class Updates:
 def _latencies(rows: pa.Table, kind: int, origin_us: int) -> Tally:
     emitted: Ints = rows.column("emitted_us").to_numpy()
     due: Ints = rows.column(STAMPS["event-time"]).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-    seconds, latency, found = (emitted - origin_us) // 1_000_000, emitted - due, Tally()
-    for second in np.unique(seconds[latency >= 0]):
-        found.latencies.append((int(second), kind, *sparse(latency[(seconds == second) & (latency >= 0)])))
-    return found
-
-
-def _merged(tallies: list[Tally]) -> Tally:
-    merged = Tally()
-    for one in tallies:
-        for name in ("second", "outputs", "firings", "negative", "latencies"):
-            getattr(merged, name).extend(getattr(one, name))
-    return merged
+    return Tally(latencies=[cells(kind, due, emitted - due, origin_us)])
 
 
 def collect_topic(order: CollectOrder, tokens: Tokens, ends: KafkaEnds) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from streamgauge.engines.base import Engine, Imagination, RealEngine, VirtualEngine
 from streamgauge.model.seconds import Seconds, join
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
-from streamgauge.model.units import SECOND
+from streamgauge.model.units import SECOND, format_duration
 from streamgauge.run.clock import Limits
 from streamgauge.run.place import place
 from streamgauge.run.watching import Keeper, Listener, Watcher
@@ -119,7 +119,11 @@ def _imagine(
         if stopped:
             break
     so_far = join(stretches)
-    return Recording(trial, so_far, _outcome(imagination, so_far, stopped, trial), engine.describe(trial.options))
+    outcome = replace(_outcome(imagination, so_far, stopped, trial), silence=watch.silence)
+    if watch.stalled and outcome.ending == "completed":
+        why = f"no acknowledgement for {format_duration(trial.stall)} while events waited"
+        outcome = replace(outcome, ending="stalled", detail=why)
+    return Recording(trial, so_far, outcome, engine.describe(trial.options))
 
 
 def _outcome(imagination: Imagination, seconds: Seconds, stopped: bool, trial: Trial) -> Outcome:

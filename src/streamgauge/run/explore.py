@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamgauge.engines.base import StandingEngine, continuous, trigger_of
+from streamgauge.engines.base import Engine, RealEngine, StandingEngine, appends, continuous, trigger_of
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -26,7 +26,9 @@ from streamgauge.run.pace import send_interval
 from streamgauge.run.watching import Listener, Silence
 from streamgauge.search import build
 from streamgauge.store import Run
+from streamgauge.workloads.base import Workload
 from streamgauge.workloads.registry import workloads
+from streamgauge.workloads.windows import shortest
 
 if TYPE_CHECKING:
     from streamgauge.run.kafka import Kafka
@@ -189,7 +191,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
     load = at.pop("load", None)
     instances = at.pop("instances", None)
     params = {**experiment.workload.params, **{name: _like(value) for name, value in at.items()}}
-    plan = experiment.trial
+    plan, engine = experiment.trial, engines().get(choice.name)
     return Trial(
         number=number,
         ask=ask,
@@ -209,7 +211,8 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         drivers=plan.drivers,
         stall=plan.stall,
         transport=experiment.transport,
-        trigger=trigger_of(engines().get(choice.name), choice.options),
+        trigger=trigger_of(engine, choice.options),
+        least=_least(engine, choice, workloads()[experiment.workload.name], params),
         send_interval=_interval(experiment, choice, load),
     )
 
@@ -222,6 +225,14 @@ def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) 
     partitions = experiment.trial.partitions or int(choice.options.get("cores", 1))
     kafka = experiment.transport.name == "kafka"
     return send_interval(kafka, load or math.inf, partitions, round(min(asked, default=0.0)))
+
+
+def _least(engine: Engine | None, choice: EngineChoice, workload: Workload, params: dict[str, Any]) -> int:
+    """How long a trial must last until outputs can be checked; 0 where no window has to close."""
+    checked = isinstance(engine, RealEngine) and workload.reference is not None and params.get("window")
+    if not checked or engine is None or not appends(engine, choice.options):
+        return 0
+    return shortest(params, trigger_of(engine, choice.options))
 
 
 def _instances(experiment: Experiment, choice: EngineChoice) -> float:

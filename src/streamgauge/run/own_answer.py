@@ -54,12 +54,19 @@ class OwnAnswer:
             return self.rows if self.acknowledged is None else self.acknowledged
         return self.rows.filter(pa.array(self._closed(), pa.bool_()))
 
+    def first_window(self) -> int | None:
+        """Nanoseconds since 1970 at which the first window ends; None where rows have no window."""
+        if WINDOW_END not in self._names():
+            return None
+        return min((end for end in moments(self.rows, WINDOW_END) if end is not None), default=None)
+
     def account(self, observed: pa.Table | None) -> Account:
         """Count what is lost, double or wrong, on the columns that the reference has."""
         names = self._names()
         if observed is None:
             must = len(self.must())
-            return Account(expected=len(self.rows), lost=must, not_reached=len(self.rows) - must, checked=True)
+            missed = len(self.rows) - must
+            return Account(expected=len(self.rows), lost=must, not_reached=missed, checked=True, compared=must)
         absent = [name for name in names if name not in observed.column_names]
         if absent:
             raise ReferenceFailed(
@@ -119,6 +126,7 @@ class OwnAnswer:
             wrong=sum(wrong.values()) - excused,
             not_reached=max(0, sum((right - counted).values()) - lost),
             checked=True,
+            compared=len(came) + lost,
         )
 
     def _unfinished(self, observed: pa.Table, came: Sequence[Row], wrong: dict[Row, int]) -> int:
@@ -155,6 +163,7 @@ class OwnAnswer:
             wrong=wrong + unknown,
             not_reached=sum(key not in last and key not in due for key in right),
             checked=True,
+            compared=len(due) if judged else 0,
         )
 
     def check_keys(self, early: pa.Table) -> None:

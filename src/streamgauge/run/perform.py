@@ -17,8 +17,8 @@ from streamgauge.engines.base import Deployment, RealEngine, Standing, UsersCode
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.run.assemble import assemble
-from streamgauge.run.broken import Progress, who_is_gone, why_broken, why_unanswered, why_unready
+from streamgauge.run.assemble import assemble, newest
+from streamgauge.run.broken import Progress, no_acknowledgement, who_is_gone, why_broken, why_unanswered, why_unready
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.clock import Clock
 from streamgauge.run.facts import described, facts_of, phases, roles
@@ -26,7 +26,7 @@ from streamgauge.run.launch import Launcher, LaunchError
 from streamgauge.run.monitor import Monitor, available
 from streamgauge.run.own_answer import ReferenceFailed
 from streamgauge.run.place import place
-from streamgauge.run.settle import arrive, disturbances, settle, unmonitored
+from streamgauge.run.settle import arrive, disturbances, settle, unaccounted, unmonitored
 from streamgauge.run.stage import Rewrite, Stage, finish, horizon, pinned, staged, start
 from streamgauge.run.watching import Keeper, Listener, Watcher
 from streamgauge.store.journal import read_rows
@@ -134,9 +134,11 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     failure = system.failure()
     blamed = users or (ending == "crashed" and failure is not None and failure.users)
     blamed = blamed or (ending == "crashed" and bool(stage.unstamped) and show.check.promise.own)
-    disturbed = () if ending == "driver-failed" else (*disturbances(stage), *unmonitored(monitor, stage, seconds.stop))
+    lives = ending != "driver-failed"
+    disturbed = (*disturbances(stage), *unmonitored(monitor, stage, seconds.stop)) if lives else ()
     log = trace if users else () if stage.unstamped else _log(system, ending)
-    outcome = Outcome(ending, detail, log, account, disturbed, blamed)
+    unknown = unaccounted(stage) if lives else ()
+    outcome = Outcome(ending, detail, log, account, disturbed, unknown, watch.silence, blamed)
     facts["phases"] = phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
     return Recording(stage.trial, seconds, outcome, facts)
 
@@ -164,10 +166,11 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
 
     Also the moment at which all was there, and the check began.
     """
-    stage, system, check = show.stage, show.system, None
+    stage, system, check, waited = show.stage, show.system, None, 0
     try:
         if ended[0] != "driver-failed" and show.tail:
             check = _wind_up(show, whole=ended[0] in _WHOLE)
+            waited = Clock().monotonic_ns()
             gone = who_is_gone(stage, system)
             ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
         system.end()  # before its queue goes away under it
@@ -179,7 +182,7 @@ def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account
         ended = why_unanswered(stage, system, error)
     closed, account = Clock().monotonic_ns(), Account()
     if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
-        account = check.account(stage.folder, reported(system))
+        account = check.account(stage.folder, reported(system), waited - stage.start_ns)
     return (*ended, account, closed)
 
 
@@ -188,7 +191,8 @@ def _wind_up(show: _Show, whole: bool) -> OutputCheck:
     stage = show.stage
     # what only tells where to look further has no tail: it is checked as far as it came
     tail = show.tail if whole and not stage.trial.may_end_early else 0
-    acknowledged, published = settle(stage, show.system, tail, show.trigger)
+    drain = tail > 0 or show.check.promise.last_row_wins
+    acknowledged, published = settle(stage, show.system, tail, show.trigger, drain=drain)
     check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
     if whole or stage.status()["full"]:
         arrive(stage, show.system, check.closed_rows(reported(show.system)), show.tail + 2 * show.trigger + _SILENCE)
@@ -199,7 +203,7 @@ def _load(
     stage: Stage, system: Deployment, watch: Watcher, partial: Keeper, *, listener: Listener
 ) -> tuple[Ending, str, int]:
     """The load, until it is decided or broken off; how it ended and how many seconds count."""
-    seen = 0
+    seen, before = 0, join([])
     progress = Progress(stage.trial.stall)
     while True:
         time.sleep(_GLANCE)
@@ -211,12 +215,14 @@ def _load(
         ready = closed - (0 if broken else 1)  # the collector needs a moment for the last one
         if ready > seen:
             seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
-            stretch = seconds.between(seen, ready)
+            stretch = newest(before, seconds)
             partial.append(stretch)
             listener.progressed(stage.trial, stretch)
-            seen = ready
+            seen, before = ready, seconds
             if not broken and watch.wants(seen) and watch.look(seconds):
                 whole = seen * SECOND >= (stage.trial.warmup or 0) + stage.trial.duration
+                if watch.stalled:
+                    return "stalled", no_acknowledgement(stage.trial.stall), seen
                 return ("completed" if whole else "decided"), "", seen
         if broken:
             return (*broken, seen)

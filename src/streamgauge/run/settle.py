@@ -9,7 +9,7 @@ from streamgauge.run.assemble import unwatched
 from streamgauge.run.clock import Clock
 from streamgauge.run.monitor import Monitor
 from streamgauge.run.stage import Stage
-from streamgauge.store.journal import read_rows
+from streamgauge.store.journal import WHOLE, read_rows
 from streamgauge.transport.kafka.protocol import KafkaFailure
 
 _GLANCE = 0.05
@@ -22,8 +22,8 @@ _MOST_UNWATCHED = 1.0
 """Seconds of a trial that the monitor may not have seen: its first look may be late."""
 
 
-def settle(stage: Stage, system: Deployment, tail: int, trigger: int) -> tuple[int, int]:
-    """Send the tail and let the system finish it, unless it is far behind; without a tail end the load at once.
+def settle(stage: Stage, system: Deployment, tail: int, trigger: int, *, drain: bool = True) -> tuple[int, int]:
+    """Send the tail and let the system finish it, unless it is far behind; without ``drain`` end the load at once.
 
     Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
     micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
@@ -31,7 +31,7 @@ def settle(stage: Stage, system: Deployment, tail: int, trigger: int) -> tuple[i
     passed = Clock().monotonic_ns() - stage.start_ns
     load = stage.trial.profile.mean_between(stage.trial.warmup or 0, passed)
     most = max(_LONG_LAG, _LONG_BATCHES * trigger) / SECOND * load
-    drained = tail > 0 and stage.status()["lag"] <= most
+    drained = drain and stage.status()["lag"] <= most
     at = passed + tail
     for line in stage.lines:
         if drained:
@@ -68,8 +68,14 @@ def _await(ready: Callable[[], bool], patience: int) -> None:
 
 
 def disturbances(stage: Stage) -> tuple[str, ...]:
-    """What else went wrong on the driver's side."""
-    return (*_behind(stage), *_unequal(stage))
+    """What else went wrong on the driver's side, and leaves the counts of outputs as they are."""
+    return _behind(stage)
+
+
+def unaccounted(stage: Stage) -> tuple[str, ...]:
+    """Why the counts of outputs say nothing about the system under test."""
+    written = (stage.folder / "collector-health").with_suffix(WHOLE).exists()
+    return (*(() if written else ("the collector wrote nothing down",)), *_unequal(stage))
 
 
 def unmonitored(monitor: Monitor | None, stage: Stage, stop: int) -> tuple[str, ...]:
@@ -101,7 +107,7 @@ def _behind(stage: Stage) -> tuple[str, ...]:
     try:
         behind = read_rows(stage.folder / "collector-health")["behind"].to_numpy()
     except FileNotFoundError:
-        return ("the collector wrote nothing down",)
+        return ()
     late = int((behind > _MOST_BEHIND).sum())
     if late <= 2:
         return ()

@@ -254,9 +254,9 @@ def _last_words(line: DriverLine) -> dict[str, Any]:
 
 
 def horizon(trial: Trial, tail: int) -> int:
-    """How far the plan of a trial goes: its longest length and its tail, with room to spare."""
+    """How far the plan of a trial goes: its longest length, a wait for an acknowledgement and its tail, with room."""
     warmup = trial.warmup if trial.warmup is not None else trial.warmup_limit
-    return max(trial.limit, trial.duration) + warmup + tail + 60 * SECOND
+    return max(trial.limit, trial.duration) + warmup + trial.stall + tail + 60 * SECOND
 
 
 def _memory_bound() -> int:

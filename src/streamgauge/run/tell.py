@@ -5,20 +5,32 @@ without them only the output is counted.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamgauge.model.seconds import Kind
+from streamgauge.model.seconds import WINDOW_KINDS, Kind
 from streamgauge.stats import buckets
 from streamgauge.transport.attempts import Arrival
 
 Ints = npt.NDArray[np.int64]
 STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
-KIND_NUMBER: dict[Kind, int] = {"event-time": 0, "processing-time": 1}
+KIND_NUMBER: dict[Kind, int] = {
+    "event-time": 0,
+    "processing-time": 1,
+    "event-time-windows": 4,
+    "processing-time-windows": 5,
+    "missing": 6,
+    "missing-windows": 7,
+}
+MICROS = 1_000_000
+LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "count")])
+"""Columns of a journal of latencies; the kinds are numbered as in KIND_NUMBER."""
 
+Cells = tuple[Ints, int, Ints, Ints]
+"""Counts of one kind (see KIND_NUMBER): seconds, the kind, buckets and how often each."""
 
 FIRST_ROW, LAST_ROW = 2, 3
 """Numbers of two more kinds, where a window may be put out many times: the event-time latency of its first row and of
@@ -33,8 +45,13 @@ class Tally:
     outputs: list[int] = field(default_factory=list)
     firings: list[int] = field(default_factory=list)
     negative: list[int] = field(default_factory=list)
-    latencies: list[tuple[int, int, Ints, Ints]] = field(default_factory=list)
-    """Second, kind (see KIND_NUMBER), buckets and their counts."""
+    latencies: list[Cells] = field(default_factory=list)
+
+    def add(self, seconds: Ints, **counts: Ints) -> None:
+        """Add some counts of these seconds."""
+        self.second += seconds.tolist()
+        for name in ("outputs", "firings", "negative"):
+            getattr(self, name).extend(counts[name].tolist() if name in counts else [0] * len(seconds))
 
 
 def gather(arrivals: Sequence[Arrival], batch: int) -> pa.Table:
@@ -72,49 +89,96 @@ def _fault(table: pa.Table, name: str) -> str:
     return ""
 
 
-def sparse(latencies: Ints) -> tuple[Ints, Ints]:
-    """Buckets of latencies that are not negative, each once, with their counts."""
-    counts = np.bincount(buckets.index(latencies))
-    found = np.flatnonzero(counts)
-    return found.astype(np.int64), counts[found].astype(np.int64)
+def cells(kind: int, due: Ints, latency: Ints, origin_us: int) -> Cells:
+    """Counts of latencies by the second in which outputs were due and by bucket; negative ones have no bucket."""
+    counted = latency >= 0
+    second, bucket = (due[counted] - origin_us) // MICROS, buckets.index(latency[counted])
+    if not len(bucket):
+        return second, kind, bucket, bucket
+    least, room = second.min(), bucket.max() + 1
+    found, counts = np.unique((second - least) * room + bucket, return_counts=True)
+    return found // room + least, kind, found % room, counts.astype(np.int64)
+
+
+def latency_rows(cells: Sequence[Cells]) -> dict[str, Ints]:
+    """Rows of a journal of latencies, at least one."""
+    kinds = [np.full(len(found), kind) for _, kind, found, _ in cells]
+    columns = ([c[0] for c in cells], kinds, [c[2] for c in cells], [c[3] for c in cells])
+    return {name: np.concatenate(column) for name, column in zip(LATENCIES.names, columns, strict=True)}
 
 
 def tally(table: pa.Table, origin_us: int, firing: str | None) -> Tally:
     """Count one commit. ``origin_us`` is when the load began; ``firing`` names the column that tells firings apart.
 
-    All rows of one firing share one latency, so a firing counts once per commit, in the second where it is first
-    seen. Without such a column every row is its own firing.
+    Rows count in the second of their arrival, latencies in the one in which the output was due. Without a column for
+    firings every row is its own.
     """
-    result, seen = Tally(), set[object]()
+    result = Tally()
     if not table.num_rows:  # a task may send a batch without rows
         return result
-    seconds = (_micros(table, "emitted_us") - origin_us) // 1_000_000
-    for second in range(int(seconds.min()), int(seconds.max()) + 1):  # nearly always one or two
-        here = seconds == second
-        rows = table if here.all() else table.filter(pa.array(here))
-        if not rows.num_rows:
-            continue
-        negative = _count_latencies(rows, second, result)
-        fired = rows.num_rows
-        if firing in table.schema.names:
-            fresh = set(rows.column(firing).unique().to_pylist()) - seen
-            seen, fired = seen | fresh, len(fresh)
-        result.second.append(second)
-        result.outputs.append(rows.num_rows)
-        result.firings.append(fired)
-        result.negative.append(negative)
+    moments = _moments(table)
+    emitted, due = moments["emitted_us"], moments["due"]
+    for kind in STAMPS:
+        if kind in moments:
+            result.latencies.append(cells(KIND_NUMBER[kind], due, moments[kind], origin_us))
+    negative = moments["event-time"] < 0 if "event-time" in moments else np.zeros(len(emitted), bool)
+    arrived, place = np.unique((emitted - origin_us) // MICROS, return_inverse=True)
+    result.add(arrived, outputs=np.bincount(place), negative=np.bincount(place, negative).astype(np.int64))
+    if firing is not None and firing in table.schema.names:
+        results = Results(firing)
+        results.see(table)
+        return merged([result, results.counted(origin_us)])
+    fired, counts = np.unique((due - origin_us) // MICROS, return_counts=True)
+    result.add(fired, firings=counts)
     return result
 
 
-def _count_latencies(rows: pa.Table, second: int, into: Tally) -> int:
-    """Add the latencies of one second; the number of negative ones in event-time, which have no bucket."""
-    emitted, negative = _micros(rows, "emitted_us"), 0
-    for kind, name in STAMPS.items():
-        if name not in rows.schema.names:
-            continue
-        latency = emitted - _micros(rows, name)
-        if latency.min() < 0:
-            negative += int((latency < 0).sum()) if kind == "event-time" else 0
-            latency = latency[latency >= 0]
-        into.latencies.append((second, KIND_NUMBER[kind], *sparse(latency)))
-    return negative
+def _moments(table: pa.Table) -> dict[str, Ints]:
+    """When rows were emitted and due, and their latencies by kind, in µs. What has no due time is due when it comes."""
+    emitted = _micros(table, "emitted_us")
+    stamps = {kind: _micros(table, name) for kind, name in STAMPS.items() if name in table.schema.names}
+    latencies = {str(kind): emitted - stamp for kind, stamp in stamps.items()}
+    return {"emitted_us": emitted, "due": stamps.get("event-time", emitted), **latencies}
+
+
+class Results:
+    """Window results: each counts once in a batch, in the second in which its last event was due, with the largest
+    latency of its rows."""
+
+    def __init__(self, firing: str) -> None:
+        self._by = [firing, "batch"]
+        self._parts: list[pa.Table] = []
+
+    def see(self, table: pa.Table) -> None:
+        """Take some outputs."""
+        moments = {name: pa.array(column) for name, column in _moments(table).items() if name != "emitted_us"}
+        self._parts.append(self._largest(pa.table({**{name: table.column(name) for name in self._by}, **moments})))
+
+    def _largest(self, rows: pa.Table) -> pa.Table:
+        names = [name for name in rows.schema.names if name not in self._by]
+        found = rows.group_by(self._by).aggregate([(name, "max") for name in names])
+        return found.rename_columns([name.removesuffix("_max") for name in found.schema.names])
+
+    def counted(self, origin_us: int) -> Tally:
+        """How many there were in each second, and their latencies."""
+        result = Tally()
+        if not self._parts:
+            return result
+        whole = self._largest(pa.concat_tables(self._parts, promote_options="default"))
+        due = whole.column("due").to_numpy()
+        seconds, counts = np.unique((due - origin_us) // MICROS, return_counts=True)
+        result.add(seconds, firings=counts)
+        for kind, windows in WINDOW_KINDS.items():
+            if kind in whole.schema.names:
+                latency = whole.column(kind).to_numpy()
+                result.latencies.append(cells(KIND_NUMBER[windows], due, latency, origin_us))
+        return result
+
+
+def merged(tallies: Sequence[Tally]) -> Tally:
+    """Several as one."""
+    result = Tally()
+    for one in tallies:
+        for each in fields(Tally):
+            getattr(result, each.name).extend(getattr(one, each.name))
+    return result

@@ -35,6 +35,8 @@ class Warmth:
     limit: int
     least: int = 0
     costs: list[float] = field(default_factory=list)
+    silence: int = 0
+    stalled: bool = False
 
     def wants(self, stop: int) -> bool:
         """Every second: the answer is cheap."""
@@ -68,6 +70,8 @@ class Reach:
     """Seconds between two acknowledgements while it keeps up."""
     cores: int
     rate: float = 0.0
+    silence: int = 0
+    stalled: bool = False
 
     def wants(self, stop: int) -> bool:
         """Every second: the answer is cheap."""

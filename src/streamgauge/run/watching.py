@@ -12,6 +12,14 @@ from streamgauge.model.trial import Trial
 class Watcher(Protocol):
     """The early rule: says when a trial may stop."""
 
+    @property
+    def silence(self) -> int:
+        """Nanoseconds without an acknowledgement, where the trial went on until the next one came; else 0."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether none came until the trial's limit on stalls."""
+
     def wants(self, stop: int) -> bool: ...
 
     def look(self, seconds: Seconds) -> bool: ...

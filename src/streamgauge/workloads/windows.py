@@ -1,6 +1,7 @@
 """What workloads with event-time windows have in common: their parameters and what cannot be."""
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,6 +17,11 @@ Spark's watermark follows the one that is furthest."""
 
 WINDOW = Dimension("window", "duration", "higher", "length of the event-time window")
 SLIDE = Dimension("slide", "duration", "lower", "time from one window to the next: the shorter, the more overlap")
+
+
+def shortest(params: Mapping[str, Any], trigger: int) -> int:
+    """Nanoseconds that a trial must last at least, so that outputs of whole windows come that can be checked."""
+    return 2 * int(params["window"]) + int(params.get("watermark") or 0) + 2 * trigger
 
 
 def impossible(key: str, sentence: str) -> PydanticCustomError:

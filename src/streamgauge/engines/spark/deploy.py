@@ -97,6 +97,11 @@ class SparkEngine:
         expected = own.load_reference(o.reference) if o.reference else None
         return Promise(bool(o.pipeline), expected, last_row_wins=o.output_mode == "update", keys=tuple(o.keys))
 
+    def appends(self, options: dict[str, Any]) -> bool:
+        """Whether a window of the workload is put out once."""
+        o = SparkOptions.model_construct(**options)
+        return o.output_mode == "append" and not o.pipeline
+
     def warming(self, options: dict[str, Any]) -> Warming:
         """How a new session is warmed up, and whether it then serves many trials."""
         o = SparkOptions.model_construct(**options)

@@ -1,0 +1,86 @@
+"""Whether trials are long enough: for a window to close in them, and for the percentiles that are asked for."""
+
+from collections.abc import Sequence
+
+from streamgauge.engines.base import Conditions, RealEngine, appends, trigger_of
+from streamgauge.judge.percentiles import needed
+from streamgauge.model.experiment import TrialPlan
+from streamgauge.model.objective import SHARES, Objective
+from streamgauge.model.units import SECOND, format_duration
+from streamgauge.parse.choices import ChosenEngine
+from streamgauge.parse.nodes import Items, Table
+from streamgauge.parse.problems import Mark, Problems
+from streamgauge.workloads.base import Workload
+from streamgauge.workloads.windows import shortest
+
+_LATENCIES = ("event-time", "processing-time")
+
+
+def check_lengths(
+    trial: TrialPlan,
+    conditions: Conditions,
+    workload: Workload,
+    engines: Sequence[ChosenEngine],
+    objectives: Sequence[Objective],
+    *,
+    root: Table,
+    problems: Problems,
+) -> None:
+    """Refuse what no trial of this length can show, with the length to use."""
+    waiting = [chosen for chosen in engines if appends(chosen.engine, chosen.choice.options)]
+    windows = [params for params in conditions.params if params.get("window")]
+    if not windows or not waiting:
+        return
+    _check_percentiles(trial, max(_period(params) for params in windows), objectives, root, problems)
+    if workload.reference is None:
+        return
+    for chosen in waiting:
+        if not isinstance(chosen.engine, RealEngine):
+            continue
+        least = max(shortest(params, trigger_of(chosen.engine, chosen.choice.options)) for params in windows)
+        if trial.duration < least:
+            message = (
+                f"{format_duration(trial.duration)} are too short for {chosen.choice.label} to close a window whose "
+                f"outputs can be checked (two windows, the watermark and two triggers). Use at least "
+                f"{_seconds(least)}, or shorter windows"
+            )
+            problems.add(_mark(root, "trial", "duration"), "trial.duration", message)
+            return
+
+
+def _seconds(nanos: int) -> str:
+    """A length as it is written in a file, rounded up."""
+    return f"{-(-nanos // SECOND)}s"
+
+
+def _period(params: dict[str, int]) -> int:
+    """Nanoseconds from one window result to the next."""
+    return int(params.get("slide") or params["window"])
+
+
+def _check_percentiles(
+    trial: TrialPlan, period: int, objectives: Sequence[Objective], root: Table, problems: Problems
+) -> None:
+    longest = max(trial.limit, trial.duration)
+    for index, each in enumerate(objectives):
+        share = SHARES.get(each.statistic or "") if each.metric in _LATENCIES else None
+        if share is None or longest // period >= needed(share):
+            continue
+        enough = _seconds(needed(share) * period)
+        message = (
+            f"{each.text} needs at least {needed(share)} window results to hold, and a trial of at most "
+            f"{format_duration(longest)} has {longest // period}, one every {format_duration(period)}. "
+            f"Set trial.limit to at least {enough}, or use a lower percentile"
+        )
+        node = root.entries["objective"].node if "objective" in root.entries else root
+        item = node.items[index] if isinstance(node, Items) and index < len(node.items) else node
+        problems.add(item.mark, f"objective[{index}]" if isinstance(node, Items) else "objective", message)
+
+
+def _mark(root: Table, section: str, key: str) -> Mark:
+    """Where a key is said, else its section, else the file."""
+    entry = root.entries.get(section)
+    if entry is None:
+        return root.mark
+    said = entry.node.entries.get(key) if isinstance(entry.node, Table) else None
+    return said.node.mark if said is not None else entry.node.mark

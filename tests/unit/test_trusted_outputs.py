@@ -1,0 +1,194 @@
+"""What outputs and their latencies prove: hangs, percentiles, checks against the reference, lost outputs."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from judge_samples import CHECKED, LAG, LOAD, objective, recording, seconds, trial, walk, windowed
+
+from streamgauge.engines.simulated import SimulatedOptions, simulated
+from streamgauge.judge import Watch, decide, measure
+from streamgauge.judge.percentiles import Above, needed
+from streamgauge.model.measurement import Verdict, VerdictKind
+from streamgauge.model.objective import Objective, Statistic
+from streamgauge.model.seconds import Account, Seconds
+from streamgauge.model.transport import TransportChoice
+from streamgauge.model.trial import Ending, Outcome, Recording, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.clock import Limits
+from streamgauge.run.execute import execute
+from streamgauge.run.watching import Silence, Unkept
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+
+LOST = objective("lost", "==", 0)
+
+
+def judge(happened: Recording, *objectives: Objective) -> Verdict:
+    return decide(happened, measure(happened), objectives or (LAG,))
+
+
+def hanging(since: int, until: int, length: int = 90) -> Seconds:
+    """A system that keeps up, acknowledges nothing between two seconds, and then all that waits."""
+    whole = seconds(np.full(length, 0.1 * LOAD))
+    silent = slice(since, until)
+    for name, value in (("ack_time", -1), ("ack_lag", -1), ("acks", 0), ("acknowledged", 0)):
+        whole.columns[name][silent] = value
+    whole.columns["ack_lag"][until : until + 1] = int((until - since) * LOAD)
+    return whole
+
+
+def watched(of: Trial, whole: Seconds) -> tuple[Recording, Watch]:
+    """The trial as far as the watch lets it go on."""
+    watch = Watch(of, (LAG,))
+    for stop in range(1, len(whole) + 1):
+        if watch.wants(stop) and watch.look(whole.between(0, stop)):
+            break
+    ending: Ending = "stalled" if watch.stalled else "completed"
+    return Recording(of, whole.between(0, stop), Outcome(ending, account=CHECKED, silence=watch.silence)), watch
+
+
+def test_case_1_a_trial_whose_system_hangs_at_its_end_goes_on_until_the_next_acknowledgement() -> None:
+    of = trial(duration=27, warmup=3)
+    happened, watch = watched(of, hanging(20, 39))
+    assert (happened.seconds.stop, watch.stalled) == (40, False)
+    assert watch.silence == 20 * SECOND
+    assert measure(happened).lag_end == 19 * LOAD, "the lag at that acknowledgement is the last sample"
+    assert judge(happened).kind in (VerdictKind.OVERLOADED, VerdictKind.UNDECIDED)
+
+
+def test_case_1_a_hang_that_the_trend_does_not_show_is_undecided_and_the_sentence_says_how_long_it_was() -> None:
+    of = trial(duration=60, warmup=0)
+    whole = hanging(56, 61)
+    whole.columns["ack_lag"][61] = int(0.1 * LOAD)
+    happened, _ = watched(of, whole)
+    verdict = judge(happened)
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert "acknowledged nothing for 6s at the end of the trial" in verdict.reasons[0]
+
+
+def test_case_1_a_system_that_does_not_come_back_within_the_limit_on_stalls_has_failed() -> None:
+    happened, watch = watched(trial(duration=27, warmup=3), hanging(20, 90))
+    assert watch.stalled
+    assert happened.seconds.stop == 20 + 30 + 1
+    assert judge(happened).kind is VerdictKind.FAILED
+
+
+@pytest.mark.parametrize("gap", [1, 4])
+def test_case_1_an_acknowledgement_that_is_no_older_than_two_usual_gaps_is_the_last_sample(gap: int) -> None:
+    whole = seconds(np.full(90, 0.1 * LOAD))
+    for name in ("ack_time", "ack_lag"):
+        whole.columns[name][np.arange(90) % gap != 0] = -1
+    happened, watch = watched(trial(duration=59, warmup=0), whole)
+    assert (happened.seconds.stop, watch.silence) == (59, 0)
+
+
+def test_case_1_nobody_waits_for_a_system_that_has_nothing_to_do() -> None:
+    whole = hanging(20, 90)
+    whole.columns["published"][20:] = 0
+    whole.columns["acknowledged"][19] += int(0.1 * LOAD)
+    assert watched(trial(duration=27, warmup=3), whole)[1].silence == 0
+
+
+@pytest.mark.parametrize("limit", [27, 300])
+def test_case_1_a_simulated_system_that_hangs_at_the_end_is_not_sustained(limit: int, tmp_path: object) -> None:
+    """It processes nothing from second 20 on, for 20 s, as the reference engine with stall_after and stall of 20 s."""
+    options = SimulatedOptions.model_validate(
+        {"capacity": "1M/s", "batch_interval": "1s", "pause_every": "40s", "pause": "20s"}
+    )
+    of = replace(trial(duration=27, limit=limit, warmup=3), options=options.model_dump(), stall=30 * SECOND)
+    recorded = execute(
+        of,
+        simulated,
+        windowed_aggregation,
+        Watch(of, (LAG,)),
+        Unkept(tmp_path),  # type: ignore[arg-type]
+        listener=Silence(),
+        limits=Limits(),
+    )
+    assert recorded.seconds.stop in range(40, 43)
+    assert recorded.outcome.silence >= 19 * SECOND
+    assert judge(recorded).kind in (VerdictKind.OVERLOADED, VerdictKind.UNDECIDED)
+
+
+def p(statistic: Statistic, limit: float = 2.0) -> Objective:
+    return replace(objective("event-time", "<", limit * SECOND), statistic=statistic)
+
+
+def slow(above: int, of: int) -> Recording:
+    """So many window results, one in a second, of which some are far above two seconds; each has fifty rows."""
+    values = [(s, 10 * SECOND if s < above else SECOND, 50) for s in range(of)]
+    return recording(walk(0.0, of), kinds=windowed(values))
+
+
+@pytest.mark.parametrize(("statistic", "least"), [("p90", 10), ("p95", 20), ("p99", 100), ("p99.9", 1000)])
+def test_case_7_a_percentile_holds_only_with_enough_window_results(statistic: Statistic, least: int) -> None:
+    assert judge(slow(0, least), p(statistic)).kind is VerdictKind.SUSTAINED
+    few = judge(slow(0, least - 1), p(statistic))
+    assert few.kind is VerdictKind.UNDECIDED
+    assert f"a {statistic} needs at least {least} of them to hold, so set trial.limit to at least" in few.reasons[0]
+
+
+def test_case_7_a_p99_is_not_judged_by_the_maximum_of_sixteen_windows() -> None:
+    """One slow window of sixteen has a probability of 15 % if 1 % are slow: nobody knows."""
+    assert judge(slow(1, 16), p("p99")).kind is VerdictKind.UNDECIDED
+    broken = judge(slow(2, 16), p("p99"))
+    assert broken.kind is VerdictKind.UNDECIDED, "1.1 %"
+    assert judge(slow(3, 16), p("p99")).kind is VerdictKind.OVERLOADED
+
+
+@pytest.mark.parametrize(
+    ("above", "of", "share", "state"),
+    [
+        *((1, 100, 0.99, "holds"), (2, 100, 0.99, "unclear"), (4, 100, 0.99, "unclear"), (5, 100, 0.99, "broken")),
+        *((0, 99, 0.99, "unclear"), (0, 299, 0.99, "holds"), (1, 1, 0.999, "broken"), (2, 20, 0.9, "holds")),
+        *((6, 20, 0.9, "unclear"), (7, 20, 0.9, "broken"), (0, 0, 0.99, "unclear")),
+    ],
+)
+def test_case_7_too_many_above_the_bound_break_a_percentile_as_soon_as_that_is_improbable(
+    above: int, of: int, share: float, state: str
+) -> None:
+    assert Above(above, of).state(share) == state
+
+
+def test_case_7_rows_do_not_make_up_for_window_results() -> None:
+    assert needed(0.99) == 100
+    assert judge(slow(0, 50), p("p99")).kind is VerdictKind.UNDECIDED, "2,500 rows of 50 window results"
+
+
+def test_case_3_a_trial_that_checked_nothing_is_not_sustained() -> None:
+    unchecked = Account(expected=900, not_reached=900, checked=True, compared=0, first_close=40 * SECOND)
+    verdict = judge(recording(account=unchecked))
+    assert verdict.kind is VerdictKind.UNDECIDED
+    assert "0 outputs could be checked" in verdict.reasons[0]
+    assert "lengthen trial.duration to more than 40s" in verdict.reasons[0]
+
+
+def test_case_3_an_overload_needs_no_checked_row_and_a_job_without_a_reference_neither() -> None:
+    unchecked = Account(expected=900, not_reached=900, checked=True, compared=0)
+    assert judge(recording(walk(0.5), account=unchecked)).kind is VerdictKind.OVERLOADED
+    assert judge(recording(account=Account(observed=900))).kind is VerdictKind.SUSTAINED
+
+
+ONE_LOST = replace(CHECKED, observed=9_999, lost=1)
+
+
+@pytest.mark.parametrize("late", [{"published": 0.99 * LOAD}, {"foreign": 80_000}, {"run_delay": 0.2 * SECOND}])
+def test_case_4_on_the_queue_a_lost_output_fails_a_trial_that_was_disturbed(late: dict[str, Any]) -> None:
+    for objectives, said in (((LAG,), "1 of 10k outputs were lost"), ((LAG, LOST), "1 outputs were lost")):
+        verdict = judge(recording(account=ONE_LOST, **late), *objectives)
+        assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+        assert verdict.reasons[0].startswith(said)
+    allowed = judge(recording(account=ONE_LOST, **late), LAG, objective("lost", "<=", 0.01, relative=True))
+    assert allowed.kind is not VerdictKind.FAILED
+
+
+def test_case_4_elsewhere_and_where_the_driver_ended_the_counts_are_printed() -> None:
+    said = "outputs against the reference answer: 1 lost, 0 duplicate, 0 wrong of 10k"
+    happened = recording(account=ONE_LOST, published=0.99 * LOAD)
+    kafka = replace(happened, trial=replace(happened.trial, transport=TransportChoice("kafka", {})))
+    ended = recording(account=ONE_LOST, ending="driver-failed", detail="no memory")
+    audit = replace(happened, outcome=replace(happened.outcome, unaccounted=("the collector wrote nothing down",)))
+    for each in (kafka, ended, audit):
+        verdict = judge(each)
+        assert (verdict.kind, verdict.reasons[-1]) == (VerdictKind.INVALID, said)
