@@ -330,7 +330,8 @@ class SimulatedTrial:
         o = self._options
         expected = int(self._firings.rows[self._firings.second < stop].sum())
         lost, duplicate, wrong = (_faults(expected, share) for share in (o.lose, o.duplicate, o.alter))
-        account = Account(expected, expected - lost + duplicate, lost, duplicate, wrong, checked=True)
+        # before the first window closes there is nothing that an imagined reference could be compared with
+        account = Account(expected, expected - lost + duplicate, lost, duplicate, wrong, checked=expected > 0)
         cut_short = stop < self._stop
         ending: Ending = "completed" if cut_short else self._ending
         return Outcome(ending, "" if cut_short else self._detail, account=account)
