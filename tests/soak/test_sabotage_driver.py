@@ -38,7 +38,7 @@ def long(share: float, capacity: float, number: int = 1, transport: TransportCho
     """A trial with windows of a second."""
     return trial(
         share * capacity,
-        {"capacity": capacity},
+        {"capacity": f"{capacity:.0f}/s"},
         number=number,
         warmup=WARM * SECOND,
         warmup_limit=WARM * SECOND,
