@@ -72,6 +72,9 @@ def test_case_2_a_broker_that_stood_still_makes_the_trial_invalid_and_is_named()
     assert verdict.kind is VerdictKind.INVALID
     assert verdict.reasons[0].startswith("p99 delay until the Kafka broker appended events 3s (limit 150ms")
     assert measure(happened).append_delay_worst >= 3 * SECOND
+    held_up = delays("send-delay", [(13, 210 * MILLI, int(LOAD))])
+    both = judge(recording(of=KAFKA, kinds=held_up | delays("append-delay", late)))
+    assert "the Kafka broker appended events 3s" in both.reasons[0], "it held the generator up, and is named first"
 
 
 def test_case_2_a_broker_that_confirms_too_few_events_is_named() -> None:

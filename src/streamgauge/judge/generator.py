@@ -47,7 +47,9 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
     most, spoilt = most_delay(objectives, m.load, float(m.judged_seconds))
     limit = format_duration(most) + (f" for {spoilt}" if spoilt else "")
     late_generator = m.schedule_lag_p99 > most or m.schedule_lag_worst > MOST_STANDSTILL
-    broker = trial.transport.name == "kafka" and not late_generator
+    # a broker that stands still holds the generator up too, when it takes in all at once afterwards
+    held_up = m.append_delay_p99 - m.schedule_lag_p99 > most
+    broker = trial.transport.name == "kafka" and (held_up or not late_generator)
     faults = []
     if m.judged_seconds and m.achieved_share < LEAST_ACHIEVED:
         who = "the Kafka broker confirmed" if broker else "the generator published"
@@ -56,11 +58,10 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
             f"{who} {m.achieved_share:.2%} of the planned events (at least {LEAST_ACHIEVED:.1%}); "
             f"{hint} or lower the load"
         )
-    faults += _late("send delay", "the generator was", m.schedule_lag_p99, m.schedule_lag_worst, (most, limit))
     if broker:
         found = (m.append_delay_p99, m.append_delay_worst)
         faults += _late("delay until the Kafka broker appended events", "the broker was", *found, (most, limit))
-    return faults
+    return faults + _late("send delay", "the generator was", m.schedule_lag_p99, m.schedule_lag_worst, (most, limit))
 
 
 def _late(what: str, who: str, p99: float, worst: float, limit: tuple[float, str]) -> list[str]:
