@@ -53,7 +53,7 @@ def _in_spite_of(
 ) -> Verdict:
     """INVALID with the counts of outputs, unless these are the fault of the system under test for certain."""
     outcome, checks = recording.outcome, tuple(check(o, measured) for o in objectives)
-    wrongs = _output_faults(measured.account, objectives, checks)
+    wrongs = _nothing_came(measured) or _output_faults(measured.account, objectives, checks)
     exact = recording.trial.transport.name == "queue" and outcome.ending in INTACT and not outcome.unaccounted
     if not (wrongs and exact):
         return Verdict(VerdictKind.INVALID, (*faults, *_counts(measured.account)))
@@ -177,7 +177,7 @@ def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Obj
 def _sut_faults(
     recording: Recording, measured: Measurement, wrongs: Sequence[str], checks: Sequence[Check]
 ) -> Verdict | None:
-    outcome, account = recording.outcome, measured.account
+    outcome = recording.outcome
     at = f"at {format_rate(measured.load)}"
     if outcome.ending == "crashed" and outcome.unready:
         why = f"the system under test failed before the load began: {outcome.detail}"
@@ -190,13 +190,18 @@ def _sut_faults(
         detail = f": {outcome.detail}" if outcome.detail else ""
         why = f"the system under test {what[outcome.ending]} {at}{detail}"
         return Verdict(VerdictKind.FAILED, (why, *tail), tuple(checks))
+    wrongs = _nothing_came(measured) or wrongs
+    return Verdict(VerdictKind.FAILED, tuple(wrongs), tuple(checks), stops_run=True) if wrongs else None
+
+
+def _nothing_came(measured: Measurement) -> list[str]:
+    """The sentence on a system that consumes and puts out nothing."""
+    account = measured.account
     due = account.expected - account.not_reached
-    if account.checked and due > 0 and not account.observed:
-        why = f"not one of {format_count(due)} expected outputs came although input was consumed {at}"
-        return Verdict(VerdictKind.FAILED, (why,), tuple(checks), stops_run=True)
-    if wrongs:
-        return Verdict(VerdictKind.FAILED, tuple(wrongs), tuple(checks), stops_run=True)
-    return None
+    if not account.checked or due <= 0 or account.observed:
+        return []
+    at = format_rate(measured.load)
+    return [f"not one of {format_count(due)} expected outputs came although input was consumed at {at}"]
 
 
 def _output_faults(account: Account, objectives: Sequence[Objective], checks: Sequence[Check]) -> list[str]:
