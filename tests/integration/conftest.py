@@ -14,7 +14,8 @@ from _pytest.runner import runtestprotocol
 from host_noise import HostNoise
 
 UNTIMED = {
-    *("test_analyze", "test_kafka_jars", "test_random_experiments", "test_store_crash"),
+    *("test_analyze", "test_kafka_jars", "test_random_experiments", "test_spark_recording"),
+    *("test_store_crash", "test_queue_flight"),
     *("test_cli_answers", "test_cli_exit_codes", "test_cli_input", "test_cli_interrupt", "test_cli_json"),
     *("test_cli_kill", "test_cli_lookup", "test_cli_report", "test_cli_streams"),
 }
@@ -27,6 +28,7 @@ _repeated: dict[str, list[str]] = {}
 _spoiled: dict[str, str] = {}
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
     for item in items:

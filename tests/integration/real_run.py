@@ -15,7 +15,7 @@ engine: {name: reference, capacity: 300k/s}
 find: nothing
 load: {rate: 100k/s}
 objective: [lag-trend <= 1%, lost == 0]
-trial: {duration: 3s, limit: 3s, warmup: 1s, invalid_retries: 1}
+trial: {duration: 3s, limit: 3s, warmup: 1s, invalid_retries: 0}
 """
 
 

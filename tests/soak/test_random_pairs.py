@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_jobs import OWN_FAULTS
 from pair_trial import Ask
 from pair_verdicts import judged
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from random_pairs import pair
+from random_pairs import Pair, pair
 
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
 from streamgauge.engines.spark.settings import session_settings
@@ -83,3 +84,9 @@ def test_random_pairs_are_judged_as_they_are(ask: Ask, tmp_path: Path) -> None:
     if PAIRS >= 100:
         assert min(counted[label] for label in ("right", "wrong", "users-fault")) >= PAIRS // 40, counted
         assert counted["nothing to tell"] <= PAIRS // 8, counted
+
+
+@pytest.mark.parametrize("faulty", OWN_FAULTS, ids=lambda each: each.about)
+def test_every_fault_of_a_users_function_is_said_to_be_the_users(ask: Ask, tmp_path: Path, faulty: Pair) -> None:
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        assert judged(faulty, ask, tmp_path, Path(short)).sentence == ""
