@@ -144,7 +144,7 @@ def test_a_correct_function_that_is_overloaded_gives_no_wrong_output(
     ids=["neighbour", "watermark", "overloaded", "faults", "random"],
 )
 def test_functions_of_users_are_judged_as_they_are(session: SparkSession, job: Path, pairs: Sequence[Pair]) -> None:
-    """`make soak` has 500 random ones, in update mode too, and every fault. All files are in one folder, as Spark's workers are."""
+    """All files are in one folder, as Spark's workers are. `make soak` has 500 random pairs, and every fault."""
     with tempfile.TemporaryDirectory(prefix="sg") as short:
         found = [judged(each, asking(session), job.parent, Path(short)) for each in pairs]
     assert not [one.sentence for one in found if one.sentence]
