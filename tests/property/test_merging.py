@@ -4,7 +4,7 @@ from collections import Counter
 from functools import reduce
 
 import numpy as np
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -43,6 +43,11 @@ def assert_same(left: Seconds, right: Seconds) -> None:
     assert histogram(left) == histogram(right)
 
 
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""Properties are searched by examples, not by the clock: a busy machine must not fail one."""
+
+
+@untimed
 @given(micros, micros)
 def test_the_histogram_of_two_lists_is_the_sum_of_their_histograms(left: list[int], right: list[int]) -> None:
     (a, a_count), (b, b_count) = counted(left), counted(right)
@@ -52,6 +57,7 @@ def test_the_histogram_of_two_lists_is_the_sum_of_their_histograms(left: list[in
         assert buckets.quantile(stacked, stacked_count, share) == buckets.quantile(bucket, count, share)
 
 
+@untimed
 @given(st.lists(st.integers(0, 2**45), min_size=1, max_size=300), st.floats(0.0, 1.0))
 def test_a_quantile_lies_in_the_bucket_of_the_sorted_samples_value(values: list[int], share: float) -> None:
     bucket, count = counted(values)
@@ -61,6 +67,7 @@ def test_a_quantile_lies_in_the_bucket_of_the_sorted_samples_value(values: list[
     assert exact <= found <= exact * 1.001
 
 
+@untimed
 @given(st.data(), st.integers(1, 6))
 def test_merging_is_the_same_in_any_order_and_grouping(data: st.DataObject, length: int) -> None:
     a, b, c = (data.draw(stretches(length)) for _ in range(3))
@@ -68,12 +75,14 @@ def test_merging_is_the_same_in_any_order_and_grouping(data: st.DataObject, leng
     assert_same(merge(merge(a, b), c), merge(a, merge(b, c)))
 
 
+@untimed
 @given(st.data(), st.integers(1, 8), st.integers(0, 8))
 def test_cutting_and_joining_changes_nothing(data: st.DataObject, length: int, at: int) -> None:
     whole = data.draw(stretches(length))
     assert_same(join([whole.between(0, at), whole.between(at, length)]), whole)
 
 
+@untimed
 @given(st.data(), st.integers(2, 8), st.integers(1, 7))
 def test_merging_then_joining_is_joining_then_merging(data: st.DataObject, length: int, at: int) -> None:
     drivers = [data.draw(stretches(length)) for _ in range(3)]

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant, steps
@@ -22,6 +22,7 @@ def test_events_are_dealt_out_to_the_partitions_in_turn(events: int, shares: tup
     assert tuple(held(events, p, 3) for p in range(3)) == shares
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**12), st.integers(1, 64))
 def test_the_partitions_together_hold_every_event(events: int, partitions: int) -> None:
     assert sum(held(events, p, partitions) for p in range(partitions)) == events

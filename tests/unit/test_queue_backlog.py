@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.transport.backlog import Backlog
@@ -163,6 +163,7 @@ def test_a_lane_of_another_driver_is_refused() -> None:
 TICKS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=1, max_size=20)
 
 
+@settings(deadline=None)
 @given(TICKS, st.data())
 def test_any_history_keeps_the_books_balanced_and_every_event_once(
     ticks: list[tuple[int, int]], data: st.DataObject

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.run.tell import KIND_NUMBER, Tally, countable, gather, tally
@@ -130,6 +130,7 @@ def test_moments_of_any_unit_and_of_any_year_can_be_counted() -> None:
         assert sum(int(each.sum()) for _, _, _, each in counts.latencies) + sum(counts.negative) == 2
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 3_000_000), st.lists(st.integers(0, 3_000_000), min_size=1)), min_size=1))
 def test_no_row_is_lost_or_counted_twice(parts: list[tuple[int, list[int]]]) -> None:
     result = told(*(arrival(emitted, dues) for emitted, dues in parts))

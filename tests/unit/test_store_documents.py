@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import store_samples as sample
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.model.experiment import Experiment
@@ -32,6 +32,7 @@ def no_constant(name: str) -> None:
     raise AssertionError(f"{name} is not strict JSON")
 
 
+@settings(deadline=None)
 @given(VALUES)
 def test_any_plain_value_comes_back_as_it_was(value: object) -> None:
     data = encode("test", {"held": value})

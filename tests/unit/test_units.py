@@ -1,7 +1,7 @@
 """Quantities as people write them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from streamgauge.model.units import (
@@ -81,21 +81,25 @@ def test_quantities_are_short_for_people() -> None:
     assert (format_rate(float("nan")), format_share(float("inf"))) == ("–/s", "–")
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**18))
 def test_a_spelled_duration_reads_back_exactly(nanos: int) -> None:
     assert parse_duration(spell(nanos, "duration")) == nanos
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1e18, allow_subnormal=False))
 def test_a_spelled_rate_reads_back_exactly(rate: float) -> None:
     assert parse_rate(spell(rate, "rate")) == rate
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1, allow_subnormal=False))
 def test_a_spelled_share_reads_back_exactly(share: float) -> None:
     assert parse_share(spell(share, "share")) == share
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**15))
 def test_a_spelled_count_or_size_reads_back_exactly(amount: int) -> None:
     assert parse_count(spell(amount, "count")) == amount
