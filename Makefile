@@ -18,7 +18,7 @@ demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds
 	@$(BIN)/streamgauge run quickstart
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
-	@$(PYTEST) -n auto --dist loadgroup -m 'not realtime'
+	@$(PYTEST) -n auto -m 'not realtime'
 	@$(PYTEST) -m realtime tests/integration
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house

@@ -14,13 +14,10 @@ from _pytest.runner import runtestprotocol
 from host_noise import HostNoise
 
 UNTIMED = {
-    *("test_analyze", "test_kafka_jars", "test_random_experiments", "test_spark_recording"),
-    *("test_store_crash", "test_queue_flight"),
+    *("test_kafka_jars", "test_queue_flight", "test_random_experiments", "test_spark_recording", "test_store_crash"),
     *("test_cli_answers", "test_cli_exit_codes", "test_cli_input", "test_cli_interrupt", "test_cli_json"),
     *("test_cli_kill", "test_cli_lookup", "test_cli_report", "test_cli_streams"),
 }
-SHARED = {"test_analyze"}
-"""Files whose tests share something expensive: one process runs all of them."""
 MOST_SPOILED = 0.05
 _REPEATS = 2
 _ran: set[str] = set()
@@ -28,14 +25,11 @@ _repeated: dict[str, list[str]] = {}
 _spoiled: dict[str, str] = {}
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder."""
     for item in items:
         if item.path.parent == Path(__file__).parent and item.path.stem not in UNTIMED:
             item.add_marker("realtime")
-        elif item.path.stem in SHARED:
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.hookimpl(tryfirst=True)
