@@ -68,7 +68,7 @@ def row(document: dict[str, Any], folder: Path, begun: float, ended: float) -> R
 
 
 def run_once(experiment: str, folder: Path, settings: Sequence[str]) -> Row:
-    """One run, in a process of its own as a user starts it."""
+    """One run, in a separate process, as a user starts it."""
     changes = [word for setting in settings for word in ("--set", setting)]
     command = [sys.executable, "-m", "streamgauge", "run", experiment, "--json", "--out", str(folder), *changes]
     begun = time.time()

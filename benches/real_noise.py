@@ -128,7 +128,7 @@ def disturbance(trial: dict[str, Any]) -> str:
 
 
 def scaled(noise: Noise) -> Noise:
-    """The same noise, as large as the rules promise their error rates for, on a machine that nobody disturbs."""
+    """The same noise, as large as the rules promise their error rates for, on an undisturbed machine."""
     nothing = np.zeros_like(noise.taken)
     return replace(noise, off=noise.off * min(1.0, SMALL / noise.spread), taken=nothing, steal=nothing)
 

@@ -25,7 +25,7 @@ def main() -> None:
             ceiling, lambda rate, long: schedule_lag(launcher, folder / f"{rate:.0f}-{long:.0f}", where, rate, long)
         )
         print(f"flat out {format_rate(ceiling)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")
-        print(f"  believed: p99 at most {format_duration(SAFE_LAG)} over {PROBE:g} s and then {CONFIRM:g} s")
+        print(f"  accepted: p99 at most {format_duration(SAFE_LAG)} over {PROBE:g} s and then {CONFIRM:g} s")
         believed = probes[-1].rate
         rates = (("1M/s", 1e6), ("80 % of flat out", CLIP * ceiling), (f"believed, {believed / ceiling:.0%}", believed))
         for label, rate in rates:

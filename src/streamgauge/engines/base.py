@@ -225,7 +225,7 @@ class RealEngine(Engine, Protocol):
 def appends(engine: Engine, options: dict[str, Any]) -> bool:
     """Whether an engine puts out a window of the workload once, when it closes: what it says as ``appends``, else yes.
 
-    It does not in update mode, and of a job of the user's own nobody knows the windows.
+    It does not in update mode, and not for a user's own function, whose windows are unknown.
     """
     ask: Callable[[dict[str, Any]], bool] | None = getattr(engine, "appends", None)
     return ask(options) if ask else True

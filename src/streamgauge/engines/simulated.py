@@ -138,7 +138,7 @@ class SimulatedTrial:
 
     def _capacity_by_second(self, judged: int, length: int, mean: float) -> Floats:
         o = self._options
-        # what comes after the longest trial has numbers of its own: those of the trial stay as they are
+        # seconds after the longest trial draw from a separate random stream, so that those of the trial do not change
         after = np.random.default_rng([self._trial.seed, judged]).standard_normal(length - judged)
         shock = [*self._rng.standard_normal(judged).tolist(), *after.tolist()]
         scale, level = math.sqrt(1 - o.noise_memory**2), 0.0

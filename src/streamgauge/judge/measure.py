@@ -219,7 +219,7 @@ def _without(judged: Seconds, cut: Mask, start: int) -> Seconds:
 
 
 def _delay(judged: Seconds, kind: Kind, share: float) -> float:
-    """How late this share of the events was at most, in nanoseconds; 0 where nobody counted."""
+    """How late this share of the events was at most, in nanoseconds; 0 where none were counted."""
     late = judged.latency(kind)
     return buckets.quantile(late.bucket, late.count, share) * 1000.0 if late.count.sum() else 0.0
 
@@ -267,9 +267,10 @@ def lag_samples(seconds: Seconds) -> tuple[Floats, Floats]:
 def latency_samples(seconds: Seconds) -> tuple[Floats, Floats]:
     """Mean event-time latency of each second that has outputs: time and latency in seconds."""
     latency = seconds.latency("event-time")
-    at, place = np.unique(latency.second, return_inverse=True)
-    weight = np.bincount(place, latency.count)
-    mean = np.bincount(place, latency.count * buckets.middle(latency.bucket)) / weight
+    has = latency.count > 0
+    count, bucket = latency.count[has], latency.bucket[has]
+    at, place = np.unique(latency.second[has], return_inverse=True)
+    mean = np.bincount(place, count * buckets.middle(bucket)) / np.bincount(place, count)
     return at.astype(np.float64), mean / 1e6
 
 

@@ -3,7 +3,7 @@
 All rows of one window result share their fate, so window results are the samples, not rows. If a share p of them may
 be at or below the bound, the number above it among n is at most binomial with 1 − p. The objective is broken as soon as
 so many above it have a probability of at most ``IMPROBABLE``. It holds if there are at least 1/(1 − p) window results
-and no larger share of them than 1 − p is above the bound. In between nobody knows.
+and no larger share of them than 1 − p is above the bound. In between the trial is undecided.
 """
 
 import math

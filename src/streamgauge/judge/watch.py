@@ -52,7 +52,7 @@ class Watch:
     def look(self, seconds: Seconds) -> bool:
         """True: the trial may stop now, because it is decided or because its time is up.
 
-        While the system under test acknowledges nothing, nobody knows how far it is behind: the trial goes on until it
+        While the system under test acknowledges nothing, its lag is unknown: the trial goes on until it
         does, and ends then, or has stalled.
         """
         if not self.wants(seconds.stop):
@@ -107,7 +107,7 @@ class Watch:
         return bool(self._bounds and self._out_of_bounds(seconds)) or (settled and self._is_clear(seconds, moves))
 
     def _runs_away(self, seconds: Seconds, moves: Trends) -> bool:
-        """A confirmation whose lag runs away, although nobody disturbs it, need not have its full length."""
+        """An undisturbed confirmation whose lag runs away need not have its full length."""
         confirms = self._trial.ask.purpose == "confirm" and moves.judged_seconds >= self._full / 2
         return confirms and runs_away(self._trends, moves) and burst(self._trial, seconds) is None
 

@@ -196,7 +196,7 @@ class Account:
     compared: int | None = field(default=None, compare=False)
     """Rows of the reference that were compared with an output, or that had to come; None: it was not recorded."""
     first_close: int = field(default=0, compare=False)
-    """Nanoseconds after the load began at which the first window closes; 0 where nobody knows."""
+    """Nanoseconds after the load began at which the first window closes; 0 where it is unknown."""
 
     @property
     def rows_checked(self) -> int:

@@ -146,7 +146,7 @@ class OutputCheck:
             closed = _NEVER  # all is acknowledged, so the last rows are final: no window has to close
         found = replace(own, closed=closed).account(table)
         if (found.lost or found.duplicate or found.wrong) and ONE_CALL < self.published <= _CONFIRMED:
-            # samples have shown that slices are possible, and this is what nobody may be accused of on a sample
+            # that slices are possible was shown on samples only: a fault counts once all events confirm it
             whole = self._own_answer(reference, reference.whole(self.published))
             found = replace(whole, closed=closed).account(table)
         delay = reported.delay if reported else self._watermark // MICRO

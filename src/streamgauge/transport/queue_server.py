@@ -29,6 +29,11 @@ def refuse(action: str, body: Json) -> Json:
     raise flight.FlightServerError(f"no action {action}")
 
 
+def _offsets(body: Json) -> dict[Lane, int]:
+    """The offset of each lane that a reader names."""
+    return {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
+
+
 class Door(flight.FlightServerBase):  # type: ignore[misc]
     """Counts, cuts and acknowledgements of a driver's lanes for the wire, wherever their events are read."""
 
@@ -97,13 +102,11 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
                 started = self.books.offsets()
             return {"due": due, "offsets": [[*lane, started[lane][0], offset] for lane, offset in offsets.items()]}
         if action == "acknowledge":
-            offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
             with self.lock:
-                return {"lag": self.books.acknowledge(offsets, self._now()).lag}
+                return {"lag": self.books.acknowledge(_offsets(body), self._now()).lag}
         if action == "taken":
-            offsets = {Lane(str(stream), int(number)): int(offset) for stream, number, offset in body["offsets"]}
             with self.lock:
-                self.books.take(offsets)
+                self.books.take(_offsets(body))
                 return {"waiting": self.books.waiting}
         if role != CONTROL:
             raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
