@@ -80,6 +80,22 @@ def test_a_load_that_could_not_be_decided_is_left_in_the_middle() -> None:
     assert "the noise forbids an answer at" in " ".join(finding.notes)
 
 
+def test_steps_grow_while_nothing_can_be_decided() -> None:
+    """A noisy machine: nothing within 20 % of the truth can be told."""
+
+    def fuzzy(ask: Ask) -> Verdict:
+        return UNDECIDED if abs(ask.value / TRUTH - 1) < 0.2 else judged(ask)
+
+    search = build(experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive"), "spark", TRUTH)
+    past = play(search, fuzzy)
+    assert len(past) <= 11, [told.ask.value for told in past]
+    (finding,) = search.findings(past)
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert finding.holds.value <= 0.8 * TRUTH
+    assert finding.fails.value >= 1.2 * TRUTH
+
+
 def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_beginning() -> None:
     assert searched(50_000_000.0)[0][0] == 5_000_000
     assert searched(10.0)[0][0] == 50_000

@@ -157,7 +157,7 @@ FAULTS = {
     "standstill": (recording(schedule_lag=300e6), "longest send delay 300ms (limit 250ms): the generator was at a"),
     "clock step": (recording(clock_step=2 * SECOND), "the wall clock stepped by 2s"),
     "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock stepped by 2s"),
-    "run delay": (recording(run_delay=0.2 * SECOND), "waited for a CPU 20% of the time (at most 10%)"),
+    "run delay": (recording(walk(0.5), run_delay=0.2 * SECOND), "waited for a CPU 20% of the time (at most 10%)"),
     "driver failed": (recording(ending="driver-failed", detail="no memory"), "the driver failed: no memory"),
     "disturbance": (recording(disturbances=("the broker died after 3 s",)), "the broker died after 3 s"),
 }

@@ -38,14 +38,33 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if outcome.users_fault:
         trace = (f"trace: {line}" for line in outcome.log_tail)
         return Verdict(VerdictKind.FAILED, (outcome.detail, *trace), stops_run=True)
-    faults = driver_faults(recording, measured, objectives)
+    faults, starved = driver_faults(recording, measured, objectives), _starved(measured)
     if faults:
-        return _in_spite_of(faults, recording, measured, objectives)
+        return _in_spite_of([*faults, *starved], recording, measured, objectives)
     verdict = _judged(recording, measured, objectives)
+    if starved:
+        return _although_starved(starved, recording, measured, objectives, verdict)
     much = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
     if much is None:
         return _weighed(verdict, measured)
-    return _without_burst(recording, objectives, verdict, much)
+    return _without_burst(recording, measured, objectives, verdict, much)
+
+
+def _although_starved(
+    starved: Sequence[str],
+    recording: Recording,
+    measured: Measurement,
+    objectives: Sequence[Objective],
+    verdict: Verdict,
+) -> Verdict:
+    """A driver without CPU serves and acknowledges late, which can only have made the system look worse."""
+    if verdict.kind is not VerdictKind.SUSTAINED:
+        return _in_spite_of(starved, recording, measured, objectives)
+    stands = (
+        f"the driver waited for a CPU {format_share(measured.run_delay_share)} of the time: the load was sustained all "
+        "the same, and latencies are upper bounds"
+    )
+    return _weighed(replace(verdict, reasons=(*verdict.reasons, stands)), measured)
 
 
 def _in_spite_of(
@@ -89,7 +108,7 @@ def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
     """The verdict in the light of what others took, which can only have made things worse."""
     taken = measured.foreign_share
     if verdict.kind is VerdictKind.OVERLOADED and _by_trend(verdict, measured):
-        return _corrected(verdict, taken)
+        return _corrected(verdict, measured)
     if taken <= MOST_TAKEN or verdict.stops_run:
         return verdict
     if verdict.kind is VerdictKind.SUSTAINED:
@@ -97,16 +116,23 @@ def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
         return replace(verdict, reasons=(*verdict.reasons, why))
     why = (
         f"{_others(measured)} (limit {format_share(MOST_TAKEN)}), so a missed objective proves nothing; "
-        "stop other work on these cores"
+        f"{_way_out(measured)}"
     )
     return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
 
 
 def _others(m: Measurement) -> str:
-    return (
-        f"other processes used {format_share(m.foreign_share)} of the CPU of the system under test "
-        f"(steal time {format_share(m.steal_share)})"
-    )
+    who = "the hypervisor took" if _is_steal(m) else "other processes used"
+    return f"{who} {format_share(m.foreign_share)} of the CPU of the system under test"
+
+
+def _is_steal(m: Measurement) -> bool:
+    """Whether most of what was taken is steal time; the kernel also shows it as the time of unknown processes."""
+    return m.steal_share > 0.5 * m.foreign_share
+
+
+def _way_out(m: Measurement) -> str:
+    return "use a machine whose CPUs are not shared" if _is_steal(m) else "stop other work on these cores"
 
 
 def _by_trend(verdict: Verdict, measured: Measurement) -> bool:
@@ -115,18 +141,21 @@ def _by_trend(verdict: Verdict, measured: Measurement) -> bool:
     return broken or measured.runaway
 
 
-def _corrected(verdict: Verdict, taken: float) -> Verdict:
+def _corrected(verdict: Verdict, measured: Measurement) -> Verdict:
     """An overload with the share that others took: it speaks of the load L / (1 − taken)."""
+    taken = measured.foreign_share
     if taken <= SLIGHTLY_TAKEN:
         return replace(verdict, taken=max(taken, 0.0))
     left = 1 - min(taken, 0.99)
     seen = verdict.estimate
-    why = f"other processes used {format_share(taken)} of its CPU; it counts as a failure at {1 / left:.3f} × the load"
+    why = f"{_others(measured)}; it counts as a failure at {1 / left:.3f} × the load"
     estimate = None if seen is None else Estimate(seen.boundary / left, seen.error / left)
     return replace(verdict, taken=taken, estimate=estimate, reasons=(*verdict.reasons, why))
 
 
-def _without_burst(recording: Recording, objectives: Sequence[Objective], verdict: Verdict, much: Mask) -> Verdict:
+def _without_burst(
+    recording: Recording, measured: Measurement, objectives: Sequence[Objective], verdict: Verdict, much: Mask
+) -> Verdict:
     """The verdict without a burst of other work: up to where lag is back at its floor, or else the burst alone.
 
     An overload that the rest of the trial shows by itself needs no such moment, as the queue was never empty.
@@ -135,16 +164,15 @@ def _without_burst(recording: Recording, objectives: Sequence[Objective], verdic
     rest = measure(recording, much if cut is None else cut)
     found = _weighed(_judged(recording, rest, objectives), rest)
     seconds = int(np.count_nonzero(much))
+    who = "the hypervisor took" if _is_steal(measured) else "other processes used"
     if cut is not None:
-        left_out = (
-            f"{np.count_nonzero(cut)} s were left out, in {seconds} of which other processes used the CPU of the system"
-        )
+        left_out = f"{np.count_nonzero(cut)} s were left out, in {seconds} of which {who} CPU of the system under test"
         return replace(found, reasons=(*found.reasons, left_out))
     if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _by_trend(found, rest)):
         return found
     why = (
-        f"other processes used the CPU of the system under test for {seconds} s, and its queue was not back at its "
-        "floor after that; stop other work on these cores"
+        f"{who} CPU of the system under test for {seconds} s, and its queue was not back at its floor after that; "
+        f"{_way_out(measured)}"
     )
     return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
 
@@ -164,14 +192,19 @@ def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Obj
     if outcome.ending == "driver-failed":
         faults.append(f"the driver failed: {outcome.detail or 'no reason given'}")
     faults += generator_faults(recording.trial, m, objectives)
-    if m.run_delay_share > MOST_RUN_DELAY:
-        faults.append(
-            f"the driver waited for a CPU {format_share(m.run_delay_share)} of the time (at most "
-            f"{format_share(MOST_RUN_DELAY)}); keep other work off its cores"
-        )
     if m.clock_step > MOST_CLOCK_STEP:
         faults.append(f"the wall clock stepped by {format_duration(m.clock_step)}; stop what sets it and repeat")
     return faults
+
+
+def _starved(m: Measurement) -> list[str]:
+    """A sentence on a driver that kept to its plan but often waited for a CPU."""
+    if m.run_delay_share <= MOST_RUN_DELAY:
+        return []
+    return [
+        f"the driver waited for a CPU {format_share(m.run_delay_share)} of the time (at most "
+        f"{format_share(MOST_RUN_DELAY)}); keep other work off its cores"
+    ]
 
 
 def _sut_faults(

@@ -14,7 +14,6 @@ it can work at the length of batch that its objectives allow.
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line
@@ -74,10 +73,11 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
 
     The first steps are the precision, because the hint is mostly good; each further one is larger, because it was not.
     Where the cores would carry clearly less, or more, what they carry is tried. What could not be decided is close to
-    the boundary: one step of the precision more.
+    the boundary, so the first step from there is the precision again; if its neighbours could not be decided either,
+    the noise is large, and so are the steps.
     """
     last = points[-1]
-    alike = sum(p.state is last.state for p in points) if last.state is not None else 1
+    alike = sum(p.state is last.state for p in points)
     value = last.value * (1 + line.precision * _GROWTH ** max(0, alike - _ALIKE) - _SLACK) ** way
     guess, clear = _carried(points), 1 + _CLEARLY * line.precision
     if way > 0 and guess > last.value * clear:
@@ -96,9 +96,14 @@ def _carried(points: Sequence[Point]) -> float:
 
 
 def _between(line: Line, known: Known, holds: Point, fails: Point) -> float | None:
-    """A value in the widest gap that is still too wide; None where there is none."""
-    values = [holds.value, *(p.value for p in known.undecided), fails.value]
-    wide = [(low, high) for low, high in pairwise(values) if not line.narrow(low, high)]
+    """A value in the wider of the gaps beside what could not be decided; None where both are narrow enough.
+
+    Half as wide as what could not be decided is narrow enough: the ends cannot come closer to each other than that.
+    """
+    fuzzy = [p.value for p in known.undecided] or [holds.value]
+    spread = 1 + (fuzzy[-1] / fuzzy[0] - 1) / 2
+    gaps = [(holds.value, fuzzy[0]), (fuzzy[-1], fails.value)]
+    wide = [(low, high) for low, high in gaps if not line.narrow(low, high) and high > spread * low]
     if not wide:
         return None
     low, high = max(wide, key=lambda gap: gap[1] / gap[0])

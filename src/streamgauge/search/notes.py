@@ -49,8 +49,9 @@ def _estimated(known: Known) -> Iterator[str]:
     if fails is not None and fails.estimated:
         share = max((t.verdict.taken for t in known.answers if t.trial in fails.proof), default=0.0)
         yield (
-            f"the failing end {known.line.text(fails.value)} is estimated: other processes used up to {share:.1%} of "
-            f"the CPU of the system under test in {numbers(fails.proof)}; stop other work on its cores and run again"
+            f"the failing end {known.line.text(fails.value)} is estimated: other processes or the hypervisor took up "
+            f"to {share:.1%} of the CPU of the system under test in {numbers(fails.proof)}; stop other work on its "
+            "cores and run again"
         )
 
 
