@@ -11,11 +11,8 @@ from pydantic import BaseModel
 from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
 from streamgauge.judge import rule
-from streamgauge.judge.decide import (
-    MOST_CLOCK_STEP,
-    MOST_RUN_DELAY,
-)
-from streamgauge.judge.disturbed import MOST_TAKEN
+from streamgauge.judge.decide import MOST_CLOCK_STEP
+from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN
 from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY, MOST_STANDSTILL, OF_LATENCY, OF_TREND
 from streamgauge.model.calibration import (
     CLIP,

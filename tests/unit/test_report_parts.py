@@ -104,6 +104,17 @@ class TestLatency:
         }
         assert "too few outputs for this percentile" in footnote([line])
 
+    def test_latencies_of_a_trial_from_which_others_took_cpu_are_upper_bounds(self) -> None:
+        held = with_latencies(STORY.trials[1], event=FULL)
+        said = "The latencies of trial 2 are upper bounds: others used the CPU of the machine"
+        for foreign, waited in ((0.06, 0.0), (0.0, 0.2)):
+            measured = replace(held.measurement, foreign_share=foreign, run_delay_share=waited)
+            assert footnote(latency_lines(replace(FINDING, also=()), [replace(held, measurement=measured)])).startswith(
+                said
+            )
+        quiet = replace(held, measurement=replace(held.measurement, foreign_share=0.04, run_delay_share=0.09))
+        assert footnote(latency_lines(replace(FINDING, also=()), [quiet])) == ""
+
     def test_of_several_proving_trials_the_longest_speaks(self) -> None:
         short = replace(STORY.trials[1], measurement=replace(STORY.trials[1].measurement, judged_seconds=3))
         long = judged(7, 1e5, VerdictKind.SUSTAINED, "confirm")

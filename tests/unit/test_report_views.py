@@ -38,7 +38,7 @@ latency      at avg min max p50   p90 p95 p99 windows
 event-time 100% 5ms 1ms   – 4ms 1.23s   –   –      10
 event-time  90% 5ms 1ms   – 4ms 1.23s   –   –      10
   –: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); longer
-  trials or shorter windows give more
+  trials or shorter windows give more.
 
 trial for        load time verdict    because
     1 estimate   1M/s  35s OVERLOADED the queue grows by 900k/s [of 1M/s]

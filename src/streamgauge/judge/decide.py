@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from streamgauge.judge.checks import WRONG, check, evidence, runs_away
-from streamgauge.judge.disturbed import MOST_TAKEN, Mask, burst, until_renewal
+from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN, Mask, burst, until_renewal
 from streamgauge.judge.generator import generator_faults, unless_spoilt
 from streamgauge.judge.measure import measure
 from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
@@ -17,7 +17,6 @@ from streamgauge.model.seconds import Account
 from streamgauge.model.trial import INTACT, Recording
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
 
-MOST_RUN_DELAY = 0.10
 MOST_CLOCK_STEP = SECOND // 100
 LEAST_NOISE = 0.6 * ASSUMED_ERROR
 

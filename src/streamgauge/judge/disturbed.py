@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.judge.measure import floor_level, lag_samples, warmup
-from streamgauge.model.measurement import SLIGHTLY_TAKEN
+from streamgauge.model.measurement import SLIGHTLY_TAKEN, Measurement
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
@@ -18,8 +18,15 @@ Mask = npt.NDArray[np.bool_]
 
 MOST_TAKEN = 0.05
 """Share of the system's cores that others may take before a missed objective proves nothing."""
+MOST_RUN_DELAY = 0.10
+"""Share of the time that threads of the load driver may wait for a CPU because of others."""
 _BURST = 1 / 3
 """A burst lasts less than this share of the judged seconds."""
+
+
+def slowed(m: Measurement) -> bool:
+    """Whether others took so much from the system or the driver that latencies are upper bounds only."""
+    return m.foreign_share > MOST_TAKEN or m.run_delay_share > MOST_RUN_DELAY
 
 
 def burst(trial: Trial, seconds: Seconds) -> Mask | None:

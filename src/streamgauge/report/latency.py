@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from streamgauge.judge.disturbed import slowed
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import LatencySummary
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind
 from streamgauge.model.units import format_duration, format_rate, format_share
 from streamgauge.report.story import Judged, failing, holding
+from streamgauge.search.notes import numbers
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 UNSUPPORTED = "–"
@@ -30,6 +32,8 @@ class LatencyLine:
     """As in ``PERCENTILES``."""
     rows: int
     firings: int
+    upper_bound: bool
+    """Others took CPU during the trial, which can only have made latencies longer."""
 
 
 def brief(nanos: float) -> str:
@@ -107,14 +111,19 @@ def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> Laten
         ),
         rows=summary.rows,
         firings=summary.firings,
+        upper_bound=slowed(judged.measurement),
     )
 
 
 def footnote(lines: Sequence[LatencyLine]) -> str:
-    """Why some percentiles are not there; empty if all are."""
-    if not any(UNSUPPORTED in line.percentiles for line in lines):
-        return ""
-    return (
-        f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
-        "longer trials or shorter windows give more"
-    )
+    """Why some percentiles are not there, and which latencies are upper bounds; empty if neither is to be said."""
+    said = []
+    if any(UNSUPPORTED in line.percentiles for line in lines):
+        said.append(
+            f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
+            "longer trials or shorter windows give more."
+        )
+    slow = sorted({line.trial for line in lines if line.upper_bound})
+    if slow:
+        said.append(f"The latencies of {numbers(slow)} are upper bounds: others used the CPU of the machine meanwhile.")
+    return " ".join(said)
