@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,9 @@ def _system(root: Path) -> Fact:
     }
 
 
+@cache
 def _packages() -> dict[str, str]:
-    """Name and version of everything that can be imported."""
+    """Name and version of everything that can be imported. They stay the same as long as the process lives."""
     found = {d.metadata["Name"]: d.version for d in metadata.distributions() if d.metadata["Name"]}
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
 
