@@ -18,8 +18,8 @@ demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds
 	@$(BIN)/streamgauge run quickstart
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
-	@$(PYTEST) -n auto -m 'not realtime'
-	@$(PYTEST) -m realtime tests/integration
+	@$(PYTEST) -n auto -m 'not realtime and not soak'
+	@$(PYTEST) -m 'realtime and not soak' tests/integration
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house
 	@$(BIN)/ruff format --check .
@@ -39,6 +39,7 @@ bench: $(KAFKA) ## Print the numbers that the method promises: one file of bench
 
 soak: $(KAFKA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
+	@$(PYTEST) -m soak tests/integration
 	@$(PYTEST) tests/soak
 
 docs: $(READY) ## Put what streamgauge really prints into README and the guide

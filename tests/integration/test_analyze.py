@@ -56,7 +56,7 @@ def same(live: Seconds, offline: Seconds) -> None:
     assert live.latencies.keys() == offline.latencies.keys()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in (0, 2))])
 def test_odd_journals_are_counted_as_live(spark: SparkSession, tmp_path: Path, seed: int) -> None:
     made = synthetic.make(tmp_path / "odd [1] {a,b} * ü", seed, drivers=1 + seed % 3)
     live = assemble(made.folder, made.drivers, synthetic.PLACEMENT, made.stop)

@@ -125,6 +125,7 @@ def test_outputs_that_are_not_of_their_format_are_the_systems_own_fault(tmp_path
     assert played.verdict.kind in (VerdictKind.FAILED, VerdictKind.INVALID), "INVALID: the host made ticks late, too"
 
 
+@pytest.mark.soak
 def test_a_broker_that_is_killed_makes_the_trial_invalid_and_the_next_one_gets_a_new_broker(tmp_path: Path) -> None:
     with kafka() as ground:
         asked, _ = on(ground)

@@ -241,6 +241,7 @@ def test_a_stall_fails_a_trial(tmp_path: Path) -> None:
 # The whole way.
 
 
+@pytest.mark.soak
 def test_others_on_the_systems_core_make_every_trial_invalid_and_the_run_ends_with_exit_code_3(tmp_path: Path) -> None:
     short = EXPERIMENT.replace("duration: 3s, limit: 3s", "duration: 2s, limit: 2s")
     file = write(tmp_path, short.replace("invalid_retries: 0", "invalid_retries: 1"))

@@ -139,7 +139,7 @@ def test_a_correct_function_that_is_overloaded_gives_no_wrong_output(
         (LATE,),
         (OVERLOADED,),
         (EXITS, WRONG, *OWN_FAULTS[:2]),
-        [pair(n, modes=("append",)) for n in range(3)],
+        [pair(n, modes=("append",)) for n in range(2)],
     ],
     ids=["neighbour", "watermark", "overloaded", "faults", "random"],
 )

@@ -74,6 +74,7 @@ def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -
     assert any("its log: " in reason and "crashed, as ordered" in reason for reason in trial["reasons"])
 
 
+@pytest.mark.soak
 def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_goes_on(tmp_path: Path) -> None:
     said = run(
         tmp_path, SEARCH.replace("fails: start", "fails: growing").replace("between: [50k/s, 1M/s]", "values: [50k/s]")
@@ -85,6 +86,7 @@ def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_goes_
         assert trial["verdict"] != "FAILED", trial
 
 
+@pytest.mark.soak
 def test_a_system_ends_when_the_search_of_its_engine_ends(tmp_path: Path) -> None:
     engines = (
         "engines:\n  - {name: standing, label: one, warm_limit: 0s}\n  - {name: standing, label: two, warm_limit: 0s}\n"
