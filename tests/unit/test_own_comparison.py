@@ -185,6 +185,11 @@ def test_a_key_that_the_reference_does_not_have_is_refused() -> None:
         (pa.table({"max_due": pa.array([1], STAMP)}), "no column that can be compared"),
         (pa.table([[1], [2]], names=["n", "n"]), "two columns with the name 'n'"),
         (pa.table({"window_end": ["noon"]}), "'window_end' is string.*timestamp"),
+        (pa.table({"window_end": pa.array([2**63 + 5], pa.uint64())}), "'window_end' of the type uint64.*timestamp"),
+        (
+            pa.table({"window_end": pa.array([86_400_001]).cast(pa.date64())}),
+            "'window_end' of the type date64.*timestamp",
+        ),
     ],
 )
 def test_a_reference_that_cannot_be_compared_is_an_error_of_the_users(table: pa.Table, said: str) -> None:

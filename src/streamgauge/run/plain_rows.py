@@ -39,14 +39,18 @@ def plain_rows(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[l
 def moments(table: pa.Table, name: str) -> list[int | None]:
     """A column of moments as nanoseconds since 1970; whole numbers are microseconds."""
     kind = table.schema.field(name).type
-    if types.is_date(kind):
-        column = table[name].cast(pa.timestamp("s"))
-    elif types.is_integer(kind):
-        column = table[name].cast(pa.int64()).cast(pa.timestamp("us"))
-    elif types.is_timestamp(kind):
-        column = table[name]
-    else:
-        raise CannotCompareError(f"the column {name!r} is {kind}: it must be a timestamp")
+    try:
+        if types.is_date(kind):
+            column = table[name].cast(pa.timestamp("s"))
+        elif types.is_integer(kind):
+            column = table[name].cast(pa.int64()).cast(pa.timestamp("us"))
+        elif types.is_timestamp(kind):
+            column = table[name]
+        else:
+            raise CannotCompareError(f"the column {name!r} is {kind}: it must be a timestamp")
+    except pa.ArrowInvalid as error:
+        sentence = f"the column {name!r} of the type {kind} has values that are no moments, and it must be a timestamp"
+        raise CannotCompareError(f"{sentence}: {error}") from error
     return [value for chunk in column.chunks for value in _values(chunk)]  # type: ignore[misc]
 
 
