@@ -1,5 +1,6 @@
 """A user's reference is asked in slices of event-time where its rows depend on the events of their window alone."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -114,3 +115,42 @@ def test_what_a_reference_raises_for_all_events_is_told() -> None:
 
     with pytest.raises(ReferenceFailed, match="no such pack"):
         asked(broken).answer(EVENTS)
+
+
+def two_ends(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Windows with two columns for their end."""
+    rows = tumbling(events, params)
+    return rows.append_column("window_end", rows["window_end"])
+
+
+def ends_beyond_64_bits(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Windows whose ends are whole numbers that no timestamp can have."""
+    rows = tumbling(events, params)
+    return rows.set_column(1, "window_end", pa.array([2**63 + 5] * len(rows), pa.uint64()))
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [(two_ends, "two columns with the name 'window_end'"), (ends_beyond_64_bits, "'window_end' of the type uint64")],
+)
+def test_windows_that_cannot_be_read_in_a_long_trial_are_an_error_of_the_users(reference: Any, said: str) -> None:  # noqa: ANN401
+    rows = asked(reference).answer(EVENTS)
+    with pytest.raises(ReferenceFailed, match=said):
+        OwnAnswer(rows, closed=10).account(rows)
+
+
+def test_one_window_that_ends_in_the_year_9999_leaves_all_rows_in_place() -> None:
+    never, number = pa.scalar(datetime(9999, 12, 31, tzinfo=UTC), pa.timestamp("us", "UTC")), 150_007
+    rare = pa.scalar((ORIGIN + number * SECOND // 8_000) // 1_000, pa.int64())
+
+    def with_a_late_one(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+        rows = tumbling(events, params)
+        if not pc.any(pc.equal(events["due"].cast(pa.int64()), rare)).as_py():
+            return rows
+        return pa.concat_tables(
+            [rows, rows.slice(0, 1).set_column(1, "window_end", pa.array([never.as_py()], never.type))]
+        )
+
+    rows, whole = asked(with_a_late_one).answer(EVENTS), asked(with_a_late_one).whole(EVENTS)
+    assert len(whole) == len(asked(tumbling).whole(EVENTS)) + 1
+    assert OwnAnswer(whole, closed=np.iinfo(np.int64).max // 1_000).account(rows).lost == 0

@@ -117,7 +117,7 @@ class _NoSlicesError(Exception):
 
 def _ends(rows: pa.Table) -> list[int]:
     """The ends of windows in nanoseconds."""
-    if WINDOW_END not in rows.column_names:
+    if rows.column_names.count(WINDOW_END) != 1:
         raise _NoSlicesError
     try:
         ends = moments(rows, WINDOW_END)
@@ -130,7 +130,10 @@ def _ends(rows: pa.Table) -> list[int]:
 
 def _ending(rows: pa.Table, after: int | None, until: int | None) -> pa.Table:
     """The rows whose windows end after one moment and not after another, in nanoseconds."""
-    ends = np.array(_ends(rows), np.int64)
+    try:
+        ends = np.array(_ends(rows), np.int64)
+    except OverflowError as error:  # a timestamp of the year 9999 has no nanoseconds in 64 bits
+        raise _NoSlicesError from error
     keep = np.ones(len(ends), bool) if after is None else ends > after
     return rows.filter(pa.array(keep if until is None else keep & (ends <= until)))
 
