@@ -4,7 +4,6 @@ from collections import Counter
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructType, TimestampNTZType, TimestampType
 
@@ -14,16 +13,16 @@ MOMENTS = ("max_due", "max_ingested")
 """Columns from which latencies are counted."""
 
 
-def unfit(outputs: DataFrame) -> str:
-    """Why the outputs of a user's function cannot be taken, if they cannot: by their columns alone."""
-    names = outputs.columns
+def unfit(outputs: StructType) -> str:
+    """Why the outputs of a user's function cannot be taken, if they cannot: by the schema of their columns."""
+    names = outputs.names
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         return f"puts out two columns with the name {twice[0]!r}: rename one of them with alias"
     kept = [name for name in names if name in RESERVED]
     if kept:
         return f"puts out a column with the name {kept[0]!r}, which streamgauge adds to every output: rename it"
-    for field in outputs.schema.fields:
+    for field in outputs.fields:
         nested = isinstance(field.dataType, (ArrayType, MapType, StructType))
         moment = isinstance(field.dataType, (TimestampType, TimestampNTZType, LongType))
         if (field.name in MOMENTS and not moment) or (field.name == "window_end" and nested):

@@ -165,7 +165,7 @@ class Session:
         if not isinstance(outputs, DataFrame):
             sentence = f"{order.pipeline} returned {type(outputs).__name__}: a pipeline returns a streaming DataFrame"
             raise BlamedError(Blame(sentence, (), users=True))
-        if problem := unfit(outputs):
+        if problem := unfit(outputs.schema):
             raise BlamedError(Blame(f"your function {order.pipeline} {problem}", (), users=True))
         return outputs
 
