@@ -151,6 +151,29 @@ def test_case_7_too_many_above_the_bound_break_a_percentile_as_soon_as_that_is_i
     assert Above(above, of).state(share) == state
 
 
+@pytest.mark.parametrize("results", [2, 5, 16])
+@pytest.mark.parametrize("statistic", ["p5", "p50"])
+def test_a_low_percentile_is_decided_by_few_window_results_of_which_the_slowest_took_6_ms(
+    statistic: Statistic, results: int
+) -> None:
+    """Issue 12: `event-time p5 < 2s` was UNDECIDED although the maximum was 6 ms."""
+    fast = recording(kinds=windowed([(s, 6_000_000 - s * 10_000, 50) for s in range(results)]))
+    assert judge(fast, p("max", 0.0062)).kind is VerdictKind.SUSTAINED
+    verdict = judge(fast, p(statistic))
+    assert [check.state for check in verdict.checks] == ["holds"]
+    assert verdict.kind is VerdictKind.SUSTAINED
+    missed = judge(recording(kinds=windowed([(s, 3 * SECOND, 50) for s in range(results)])), p(statistic))
+    assert missed.kind is not VerdictKind.SUSTAINED, "all of them are above the bound"
+
+
+@pytest.mark.parametrize("statistic", ["p5", "p50"])
+def test_one_window_result_is_too_few_for_the_lowest_percentile(statistic: Statistic) -> None:
+    """At least 1/(1 − p) window results are needed, which is more than one for every percentile."""
+    one = judge(recording(kinds=windowed([(0, 6_000_000, 50)])), p(statistic))
+    assert one.kind is VerdictKind.UNDECIDED
+    assert f"a {statistic} needs at least 2 of them to hold, so set trial.limit to at least" in one.reasons[0]
+
+
 def test_case_7_rows_do_not_make_up_for_window_results() -> None:
     assert needed(0.99) == 100
     assert judge(slow(0, 50), p("p99")).kind is VerdictKind.UNDECIDED, "2,500 rows of 50 window results"
