@@ -3,10 +3,14 @@
 from pathlib import Path
 
 import pytest
+from judge_samples import LAG, recording
 
+from streamgauge.judge import decide, measure
+from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import unwatched
-from streamgauge.run.monitor import CORES
+from streamgauge.run.monitor import CORES, Monitor
+from streamgauge.run.settle import unmonitored
 from streamgauge.store.journal import Journal
 
 
@@ -48,3 +52,39 @@ def test_without_a_journal_or_rows_all_is_missing(tmp_path: Path) -> None:
 
 def test_of_no_seconds_none_is_missing(tmp_path: Path) -> None:
     assert unwatched(tmp_path, 0) == 0.0
+
+
+def monitor(folder: Path) -> Monitor:
+    """A monitor that ended without an error; what it recorded is in another folder."""
+    (folder / "unused").mkdir()
+    ended = Monitor((), folder / "unused")
+    ended.stop()
+    assert ended.error is None
+    return ended
+
+
+def test_a_trial_with_missing_monitoring_rows_is_invalid_even_if_the_monitor_reported_no_error(tmp_path: Path) -> None:
+    looks(tmp_path, (0, 20), (22.5, 60))
+    said = unmonitored(monitor(tmp_path), tmp_path, 60)
+    sentence = (
+        "the monitor recorded nothing for 2.5 s of 60 s (at most 1 s), "
+        "so the CPU time of other processes is unknown; repeat the trial"
+    )
+    assert said == (sentence,)
+    happened = recording(disturbances=said)
+    verdict = decide(happened, measure(happened), (LAG,))
+    assert verdict.kind is VerdictKind.INVALID
+    assert sentence in verdict.reasons
+    quiet = recording()
+    assert decide(quiet, measure(quiet), (LAG,)).kind is VerdictKind.SUSTAINED, "the gap alone decides"
+
+
+def test_without_any_row_the_whole_trial_is_missing(tmp_path: Path) -> None:
+    (said,) = unmonitored(monitor(tmp_path), tmp_path, 60)
+    assert said.startswith("the monitor recorded nothing for 60.0 s of 60 s (at most 1 s)")
+
+
+def test_a_first_look_that_is_late_and_a_machine_that_cannot_be_watched_are_no_fault(tmp_path: Path) -> None:
+    looks(tmp_path, (0.9, 60))
+    assert unmonitored(monitor(tmp_path), tmp_path, 60) == ()
+    assert unmonitored(None, tmp_path / "nothing", 60) == ()

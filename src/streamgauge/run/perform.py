@@ -135,7 +135,7 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     blamed = users or (ending == "crashed" and failure is not None and failure.users)
     blamed = blamed or (ending == "crashed" and bool(stage.unstamped) and show.check.promise.own)
     lives = ending != "driver-failed"
-    disturbed = (*disturbances(stage), *unmonitored(monitor, stage, seconds.stop)) if lives else ()
+    disturbed = (*disturbances(stage), *unmonitored(monitor, stage.folder, seconds.stop)) if lives else ()
     log = trace if users else () if stage.unstamped else _log(system, ending)
     unknown = unaccounted(stage) if lives else ()
     outcome = Outcome(ending, detail, log, account, disturbed, unknown, watch.silence, blamed)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from streamgauge.engines.base import Deployment
 from streamgauge.model.units import SECOND
@@ -78,11 +79,11 @@ def unaccounted(stage: Stage) -> tuple[str, ...]:
     return (*(() if written else ("the collector wrote nothing down",)), *_unequal(stage))
 
 
-def unmonitored(monitor: Monitor | None, stage: Stage, stop: int) -> tuple[str, ...]:
+def unmonitored(monitor: Monitor | None, folder: Path, stop: int) -> tuple[str, ...]:
     """Whether the monitor saw the whole trial: seconds that it did not see must not look quiet."""
     if monitor is None:  # this system cannot be watched, and the placement says so
         return ()
-    missing = unwatched(stage.folder, stop)
+    missing = unwatched(folder, stop)
     if monitor.error is not None:
         why = f"{type(monitor.error).__name__}: {monitor.error}"
         return (f"the monitor stopped ({why}) and {missing:.1f} s of {stop} s are not recorded; repeat the trial",)
