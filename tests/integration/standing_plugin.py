@@ -1,6 +1,7 @@
-"""An engine of another package whose system stays up between trials: a real process beside the reference engine.
-
+"""Engines of another package. The system of one stays up between trials: a real process beside the reference engine.
 It fails where a test says so: at its start, in its warm-up, or under the growing load that looks for its limit.
+
+The other one starts a system for every trial, and this system never becomes ready.
 """
 
 import os
@@ -100,17 +101,31 @@ class Told(ReferenceDeployment):
         return super().describe()
 
 
+class UnstartableReference(ReferenceEngine):
+    """An engine that starts a system for every trial, whose process ends before it is ready."""
+
+    name = "unstartable"
+    summary = "a process for every trial that ends before it is ready"
+
+    @contextmanager
+    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
+        """Start the process that ends with exit code 3."""
+        child = Child("system of a trial", (sys.executable, "-c", _FAILS), cores=endpoints.cores, ready=LineReady())
+        running = starts.start(child, endpoints.folder)
+        yield ReferenceDeployment(running, self.describe(trial.options))
+
+
 def standing() -> int:
     """How many processes of this kind are below the controller."""
     return sum(MARK in process.cmdline() for process in psutil.Process(os.getpid()).children(recursive=True))
 
 
 def installed(folder: Path) -> dict[str, str]:
-    """The environment of a command that finds this engine, as if its package was installed in this folder."""
+    """The environment of a command that finds these engines, as if their package was installed in this folder."""
     information = folder / "standing_plugin-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Name: standing-plugin\nVersion: 1.0\n", encoding="utf-8")
-    entry = "[streamgauge.engines]\nstanding = standing_plugin:engine\n"
+    entry = "[streamgauge.engines]\nstanding = standing_plugin:engine\nunstartable = standing_plugin:unstartable\n"
     (information / "entry_points.txt").write_text(entry, encoding="utf-8")
     before = os.environ.get("PYTHONPATH")
     paths = [str(folder), str(Path(__file__).parent), *([before] if before else [])]
@@ -118,3 +133,4 @@ def installed(folder: Path) -> dict[str, str]:
 
 
 engine = StandingReference()
+unstartable = UnstartableReference()

@@ -1,4 +1,4 @@
-"""Systems that stay up between trials: whose failure is told how, and how long they live."""
+"""Systems that stay up between trials, and those that are started for each: how a failed start or a crash is told."""
 
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,26 @@ def test_a_system_that_does_not_start_is_a_failed_trial_with_its_log(tmp_path: P
     trial = the_only_trial(said)
     assert trial["verdict"] == "FAILED"
     assert "it did not start: standing system" in trial["reasons"][0]
+    assert "ended with exit code 3 before it was ready" in trial["reasons"][0]
+    assert "its log: its configuration names no such cluster" in trial["reasons"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        EXPERIMENT.replace("name: reference", "name: unstartable"),
+        SEARCH.replace("name: standing, fails: start", "name: unstartable"),
+    ],
+    ids=["a plain measurement", "a search"],
+)
+def test_a_system_of_one_trial_that_does_not_start_is_a_failed_trial_with_its_log(text: str, tmp_path: Path) -> None:
+    """An engine that starts a system for every trial is judged as one whose system stays up."""
+    said = run(tmp_path, text)
+    assert said.code == 4, said.err
+    trial = the_only_trial(said)
+    assert trial["verdict"] == "FAILED"
+    failed = "the system under test failed before the load began: it did not start: system of a trial (process "
+    assert trial["reasons"][0].startswith(failed)
     assert "ended with exit code 3 before it was ready" in trial["reasons"][0]
     assert "its log: its configuration names no such cluster" in trial["reasons"]
 
