@@ -64,21 +64,33 @@ class _Draw:
         workload, dimension = self.workload(what)
         document: Document = {"name": f"random-{self.seed}", "workload": workload, "trial": self.trial()}
         document |= self.question(what, dimension)
+        if what == "nothing" and "frequency" in workload and self.chance(0.3):
+            document.pop("load")  # it follows from the workload
         engines = [self.engine(n) for n in range(self.rng.choice((1, 1, 1, 2, 3)))]
+        if "instances" not in document and self.chance(0.2):
+            engines[0]["instances"] = self.rng.choice((1, 3, 50))
         document |= {"engine": engines[0]} if len(engines) == 1 else {"engines": engines}
         document |= self.objective()
         if what != "nothing" and self.chance(0.7):
             document["search"] = self.search(what)
-        if self.chance(0.5):
-            document["seed"] = self.rng.choice((0, 1, self.rng.randrange(10**9)))
-        return Drawn(self.seed, document, self.certain)
+        rng = self.rng
+        document |= self.some({"seed": rng.choice((0, 1, 2**63 - 1, rng.randrange(10**9), rng.randrange(2**63)))}, 0.5)
+        rest = {"description": "drawn at random", "transport": rng.choice(("queue", {"name": "queue"}))}
+        return Drawn(self.seed, document | self.some(rest, 0.1), self.certain)
+
+    def windows(self) -> tuple[Document, Document]:
+        """A window with its slide and its watermark, and other lengths of both in which a limit is searched."""
+        slide = round(self.exponent(0.05, 30) * 1e9)
+        window = round(slide * self.rng.choice((1, 1.5, 2, 10)))
+        times = {"window": f"{window}ns", "slide": f"{slide}ns", "watermark": self.time(1e-3, 20)}
+        longer, shorter = [f"{window * n}ns" for n in (1, 2, 8)], [f"{slide // n}ns" for n in (8, 2, 1)]
+        return times, {"window": longer, "slide": shorter}
 
     def workload(self, what: str) -> tuple[Document, Document | None]:
         """A workload, and for an extreme a dimension of it with its values."""
         rng = self.rng
-        slide = self.exponent(0.05, 30)
-        window = slide * rng.choice((1, 1.5, 2, 10))
-        times = {"window": f"{round(window * 1e9)}ns", "watermark": self.time(1e-3, 20)}
+        times, lengths = self.windows()
+        tumbling = {name: times[name] for name in ("window", "watermark")}
         keys = {"keys": rng.choice((1, 7, 1000, 10**6)), "frequency": self.rate(0.001, 1000)}
         purchases = {
             "gem_packs": rng.choice((1, 100, 10**5)),
@@ -86,23 +98,29 @@ class _Draw:
             "distribution": rng.choice(("normal", "uniform", "zipf", "single")),
         }
         tower = {"children": rng.randint(1, 6), "height": rng.randint(1, 6), "frequency": keys["frequency"]}
+        attributes = {"attribute": rng.choice(("day-of-week", "hour-of-week")), "attribute_values": rng.randint(1, 7)}
+        # half of the workloads that default to windows of days have short ones
+        short, span = (times, lengths) if self.chance(0.5) else ({}, {"window": ["3d", "7d", "60d"]})
+        sensors: Document = {"keys": [10, 100, 5000], "frequency": ["0.01/s", "1/s", "100/s"]}
+        packs: Document = {"gem_packs": [1, 10, 1000], "users": [1, 10, 1000]}
+        groups = {"height": [1, 2, 3], "children": [1, 2, 5], "frequency": sensors["frequency"], **lengths}
         choices: list[tuple[Document, Document]] = [
-            ({"name": "windowed-aggregation", "window": "8s", "slide": "4s"}, {"slide": ["4s", "2s", "500ms"]}),
+            ({"name": "windowed-aggregation", "window": "8s", "slide": "4s"}, {"slide": ["500ms", "2s", "4s"]}),
+            ({"name": "windowed-aggregation", **times, **self.some(purchases)}, {**packs, **lengths}),
+            ({"name": "ingest", **self.some(purchases)}, packs),
+            ({"name": "database-storage", **self.some(keys)}, sensors),
+            ({"name": "downsampling", **self.some(keys), **self.some(tumbling)}, {**sensors, "window": ["1s", "1m"]}),
             (
-                {"name": "windowed-aggregation", **times, "slide": f"{round(slide * 1e9)}ns", **self.some(purchases)},
-                {"gem_packs": [1, 10, 1000]},
+                {"name": "time-attribute-aggregation", **self.some(keys), **short, **self.some(attributes)},
+                {**sensors, **span, "attribute_values": [1, 3, 7]},
             ),
-            ({"name": "ingest", **self.some(purchases)}, {"gem_packs": [1, 10, 1000]}),
-            ({"name": "database-storage", **self.some(keys)}, {"keys": [10, 100, 5000]}),
-            ({"name": "downsampling", **self.some(keys), **self.some(times)}, {"keys": [10, 100, 5000]}),
-            ({"name": "time-attribute-aggregation", **self.some(keys)}, {"keys": [10, 100, 5000]}),
-            ({"name": "hierarchical-aggregation", **self.some(tower)}, {"height": [1, 2, 3]}),
+            ({"name": "hierarchical-aggregation", **self.some(tower), **times}, groups),
+            ({"name": "hierarchical-aggregation", **self.some(tower), **self.some(tumbling)}, {"height": [1, 2, 3]}),
         ]
         workload, dimensions = rng.choice(choices)
-        (name, values), *_ = dimensions.items()
-        between = {"between": sorted((values[0], values[-1]), key=str, reverse=isinstance(values[0], str))}
-        span = between if self.chance(0.3) else {"values": values}
-        return workload, {"extreme": name, **span} if what == "extreme" else None
+        name, values = rng.choice(list(dimensions.items()))
+        searched = {"between": [values[0], values[-1]]} if len(values) > 1 and self.chance(0.3) else {"values": values}
+        return workload, {"extreme": name, **searched} if what == "extreme" else None
 
     def trial(self) -> Document:
         rng = self.rng
@@ -132,45 +150,52 @@ class _Draw:
         low = self.exponent(1, 1e8)
         high = min(low * self.exponent(1.01, 1e4), 9e9)
         loads = sorted({float(f"{self.exponent(low, high):.3g}") for _ in range(rng.randint(1, 6))})
+        values: Document = {"values": [f"{load:.6g}/s" for load in loads]}
         span: Document = {"between": [f"{low:.6g}/s", f"{high:.6g}/s"]}
-        if self.chance(0.4):
-            span = {"values": [f"{load:.6g}/s" for load in loads]}
-        load = span if what in ("sustainable-throughput", "demand", "capacity") else self.fixed(low)
+        if self.chance(0.4) or what == "nothing":
+            span = values
+        searched = what in ("sustainable-throughput", "demand", "capacity") or (what == "nothing" and self.chance(0.2))
+        load = span if searched else {"rate": f"{low:.6g}/s"}
         if not self.certain and self.chance(0.35):
-            load = {**self.profile(low), **({} if load is not span else span)}
+            load = {**self.profile(low), **(span if searched else {})}
+        elif self.chance(0.2):
+            load = {"profile": "constant", **load}
         document: Document = {"find": dimension or what, "load": load}
-        if dimension is not None and dimension["extreme"] in ("keys", "height") and self.chance(0.95):
+        follows = dimension is not None and dimension["extreme"] in ("keys", "frequency", "children", "height")
+        if follows and self.chance(0.95):
             document.pop("load")  # it follows from the dimension
+        return document | self.instances(what)
+
+    def instances(self, what: str) -> Document:
+        """For how many instances: of a demand and a capacity several, else one number or none."""
+        rng = self.rng
         most = rng.choice((2, 5, 40, 200, 100_000))
         counts: Any = sorted(rng.sample(range(1, max(most, 6)), rng.randint(1, 5)))
-        if what in ("demand", "capacity"):
-            document["instances"] = counts
+        counts = rng.choice((counts, {"values": counts}))
         if what == "demand" and self.chance(0.6):
-            document["instances"] = {"between": [1, most]}
-        if what == "nothing" and self.chance(0.2):
-            document["instances"] = counts
-        return document
-
-    def fixed(self, rate: float) -> Document:
-        return {"rate": f"{rate:.6g}/s"}
+            counts = {"between": [1, most]}
+        if what in ("demand", "capacity") or (what == "nothing" and self.chance(0.2)):
+            return {"instances": counts}
+        return self.some({"instances": rng.choice((1, 2, 40))}, 0.1)
 
     def profile(self, rate: float) -> Document:
         rng, over = self.rng, self.time(1, 200)
         low, high = f"{rate * rng.choice((0, 0.1, 1)):.6g}/s", f"{rate * rng.choice((1, 2, 50)):.6g}/s"
         every = self.exponent(1, 60)
+        fluctuating = self.some({"low": rng.choice((self.share(0.9), low)), "over": over}, 0.7)
+        spikes = {
+            "base": low,
+            "peak": f"{rate * 60:.6g}/s",
+            "every": f"{every:.3f}s",
+            "length": f"{every * rng.uniform(0.01, 0.9):.3f}s",
+        }
         return rng.choice(
             (
                 {"profile": "ramp", "from": low, "to": high, "over": over},
                 {"profile": "steps", "steps": [[over, low], [over, high], [over, low]]},
-                {"profile": "fluctuating", "rate": f"{rate:.6g}/s", "low": self.share(0.9)},
-                {"profile": "replay", "rates": [low, high, low, high], "step": over},
-                {
-                    "profile": "spikes",
-                    "base": low,
-                    "peak": f"{rate * 60:.6g}/s",
-                    "every": f"{every:.3f}s",
-                    "length": f"{every * rng.uniform(0.01, 0.9):.3f}s",
-                },
+                {"profile": "fluctuating", "rate": f"{rate:.6g}/s", **fluctuating},
+                {"profile": "replay", "rates": [low, high, low, high], **self.some({"step": over}, 0.8)},
+                {"profile": "spikes", **spikes, **self.some({"over": over})},
             )
         )
 
@@ -237,4 +262,6 @@ class _Draw:
             search["lower_bound"] = self.chance(0.5)
         if what == "sustainable-throughput" and self.chance(0.3):
             search["also"] = ["90%", "50%"][: self.rng.randint(1, 2)]
+        if self.chance(0.15):
+            search["starts"] = self.rng.choice((1, 2, 3))
         return search
