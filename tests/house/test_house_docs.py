@@ -1,15 +1,18 @@
 """What the documentation says can be done: its experiments parse, its commands and files exist."""
 
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from house_source import ROOT
 from pydantic import BaseModel
 
 from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
+from streamgauge.engines.spark.kafka import KINDS
 from streamgauge.judge import rule
 from streamgauge.judge.decide import MOST_CLOCK_STEP
 from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN
@@ -29,7 +32,11 @@ from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
 from streamgauge.run.ceilings import SAFE_LAG, SHARES
+from streamgauge.transport.kafka.avro import Avro
+from streamgauge.transport.kafka.columns import FormatError, FormatName
+from streamgauge.transport.kafka.formats import output_format
 from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transport.schemas import STAMP, schema_of
 from streamgauge.workloads.registry import workloads
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -135,6 +142,55 @@ def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
         assert re.search(rf"{UNPROVEN * 100:g} % of (that|what it finds)", text)
     *most, least = (f"{share * 100:g}" for share in SHARES[1:])
     assert f"the first of {', '.join(most)} and {least} %" in guide
+
+
+def _table(page: str, heading: str) -> list[list[str]]:
+    """The rows of the first table below a heading, without its own heading."""
+    section = (ROOT / page).read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+FORMATS: tuple[FormatName, ...] = ("binary", "json", "avro")
+
+
+def test_the_guide_lists_the_types_that_the_formats_of_kafka_hold() -> None:
+    *listed, (others, *dashes, _) = _table("docs/guide/spark-on-kafka.md", "Columns of outputs")
+    assert [row[0] for row in listed] == [f"`{kind().simpleString()}`" for kind in KINDS]
+    for (_, binary, number, avro, _), held in zip(listed, KINDS.values(), strict=True):
+        schema = schema_of((("total", held),))
+        assert binary == f"{output_format('binary', schema).width} bytes"
+        assert number == ("microseconds since 1970" if held == STAMP else "number")
+        (column,) = json.loads(Avro(schema, outputs=True).text)["fields"]
+        assert json.loads(avro.strip("`")) == column["type"]
+        ends = pa.array([-1, 0, None], pa.int64()).cast(pa.int32() if held == "int32" else pa.int64())
+        rows = pa.RecordBatch.from_arrays([ends.cast(schema.field(0).type)], schema=schema)
+        for name in FORMATS:
+            form = output_format(name, schema)
+            values = pa.array([bytes(value) for value in form.encode(rows)], pa.binary())
+            assert form.decode(values).equals(rows), (name, held)
+    assert (others, dashes) == ("every other type", ["–", "–", "–"])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.int8(), pa.int16(), pa.uint64(), pa.float32(), pa.float64(), pa.bool_(), pa.string(), pa.binary()),
+        *(pa.date32(), pa.decimal128(10, 2), pa.duration("us"), pa.list_(pa.int64()), pa.struct([("a", pa.int64())])),
+    ],
+    ids=str,
+)
+def test_every_type_that_the_guide_does_not_list_is_refused_by_every_format(
+    name: FormatName, kind: pa.DataType
+) -> None:
+    with pytest.raises(FormatError, match="total"):
+        output_format(name, pa.schema([("total", kind)]))
+
+
+def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> None:
+    text = (ROOT / "docs/guide/your-own-function.md").read_text(encoding="utf-8")
+    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## What it gives back")[2].partition("\n## ")[0]
 
 
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:

@@ -20,7 +20,8 @@ from streamgauge.transport.schemas import STAMP, schema_of
 Columns = tuple[tuple[str, str], ...]
 _NO_SOURCE = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
 """How Spark calls it when its connector is missing."""
-_KINDS: dict[type[DataType], str] = {IntegerType: "int32", LongType: "int64", TimestampType: STAMP}
+KINDS: dict[type[DataType], str] = {IntegerType: "int32", LongType: "int64", TimestampType: STAMP}
+"""The types of output columns that every format holds, as a workload writes them down."""
 
 
 class CannotTravel(ValueError):
@@ -66,7 +67,7 @@ def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
     for field in outputs.schema.fields:
         if why := name_problem(form, field.name):
             raise CannotTravel(f"the output column {field.name} cannot be written as {form}: {why}; rename it")
-        kind = _KINDS.get(type(field.dataType))
+        kind = KINDS.get(type(field.dataType))
         if kind is None:
             raise CannotTravel(
                 f"the output column {field.name} is {field.dataType.simpleString()}: outputs over Kafka have columns "
