@@ -127,6 +127,15 @@ def test_plan_promises_no_number_of_trials_that_noise_exceeds(tmp_path: Path) ->
     assert seconds <= planned["seconds"]["trials_most"]
 
 
+def test_a_plan_counts_every_second_that_a_trial_has_begun(tmp_path: Path) -> None:
+    """Trials last whole seconds, so that a warm-up and a limit of 0.2 s more each make a trial two seconds longer."""
+    text = MEASURE.replace("capacity: 100k/s, noise: 2%", "capacity: 100k/s, pause_every: 30s, pause: 20s")
+    text = text.replace("duration: 30s, warmup: 5s", "duration: 30.2s, limit: 30.2s, warmup: 9.2s, stall: 30.2s")
+    planned, ran = streamgauge("plan", write(tmp_path, text), "--json").document, run(tmp_path, text).document
+    assert planned["seconds"]["trials_most"] == 10 + 31 + 31
+    assert sum(trial["seconds"] for trial in ran["trials"]) <= planned["seconds"]["trials_most"]
+
+
 def test_a_budget_in_a_plan_bounds_the_time_of_the_trials(tmp_path: Path) -> None:
     changes = ("engine.capacity=99k/s", "engine.noise=8%", "load.rate=100k/s")
     overrides = [word for change in changes for word in ("--set", change)]

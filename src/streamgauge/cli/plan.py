@@ -76,7 +76,8 @@ def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int 
     usual = ((plan.warmup or 0) + plan.duration) / SECOND
     # at its end a trial waits for the next acknowledgement, at most as long as a stall may take
     warmup = plan.warmup if plan.warmup is not None else plan.warmup_limit
-    longest = math.ceil((warmup + plan.limit + plan.stall) / SECOND)
+    # each part ends with a whole second
+    longest = sum(math.ceil(part / SECOND) for part in (warmup, plan.limit, plan.stall))
     keys = ("least", "likely", "usual_most", "most")
     trials = {key: sum(f["trials"][key] for f in forecasts) for key in keys}
     full = sum(f["full_length"]["likely"] for f in forecasts)
