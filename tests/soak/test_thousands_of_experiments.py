@@ -4,16 +4,18 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from random_play import play, summary
+from random_play import Played, play, summary
 
-SEEDS = range(1_000_000, 1_005_000)
+FIRST, EXPERIMENTS, TOGETHER = 1_000_000, 5_000, 500
 
 
 def test_no_random_experiment_crashes_or_contradicts_its_truth_or_its_plan() -> None:
-    # a process keeps what thousands of runs in it have allocated: each gets two hundred
-    fresh = get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count(), mp_context=fresh, max_tasks_per_child=10) as pool:
-        played = list(pool.map(play, SEEDS, chunksize=20))
-    print(summary(played))
+    played = list[Played]()
+    for first in range(FIRST, FIRST + EXPERIMENTS, TOGETHER):
+        # new processes for each part: one that has served thousands of runs keeps their memory
+        with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
+            played += pool.map(play, range(first, first + TOGETHER), chunksize=20)
+        print(summary(played), flush=True)
+        print(*(p.report for p in played[-TOGETHER:] if p.report), sep="\n", flush=True)
     assert not [p.report for p in played if p.report]
     assert sum(p.code == 2 for p in played) < 0.25 * len(played), "most of them must run"
