@@ -9,8 +9,11 @@ overload of ``OVERLOAD``, would have left so narrow a corridor. Loads closer to 
 left to full-length trials: there a short one may lean either way, and is only a hint to the search.
 ``make bench`` prints the error rates: at most 1 % wrong from 3 % away from the boundary on.
 
-*Full-length trials* prove. They assume nothing about the noise, take no margin, and are extended until
-the interval is clear of the threshold or the limit is reached.
+*Full-length trials* prove. They take no margin, and are extended until the trend is clear or the limit is reached.
+It is broken if the interval is above the threshold and the second half alone grows by more than that too. It holds if
+the level returned to its floor often enough, if the interval is below the threshold, if the level is steady, or if it
+keeps returning to where it was. Each of K looks has the confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the
+floor assumes noise, at least ``NOISE`` with ``MEMORY``: a level at its floor shows none.
 """
 
 import math
