@@ -135,6 +135,21 @@ def test_in_update_mode_an_open_window_may_still_be_growing() -> None:
     assert result.wrong.tolist() == list(range(10))
 
 
+def test_in_update_mode_no_window_has_to_close_once_all_events_are_acknowledged() -> None:
+    """Windows of three days run this way: none closes, and the last row of each window and key is checked."""
+    expected = answer(5, 10)
+    updates = rows(expected, [*range(50), *range(49)])
+    updates["sum"][:49] //= 2
+    settled = compare(expected, updates, window=WINDOW, closed=0, last_row_wins=True, settled=True)
+    assert settled.account == Account(expected=50, observed=99, checked=True, compared=50)
+    updates["sum"][70] += 1
+    kept = rows(updates, [n for n in range(99) if n not in (3, 53)])
+    found = compare(expected, kept, window=WINDOW, closed=0, last_row_wins=True, settled=True)
+    assert (found.lost.tolist(), found.wrong.tolist()) == ([3], [68])
+    running = compare(expected, kept, window=WINDOW, closed=0, last_row_wins=True)
+    assert (running.account.lost, running.account.wrong, running.account.compared) == (0, 0, 0), "nothing is final yet"
+
+
 def test_windows_beyond_the_acknowledged_position_are_not_reached_rather_than_lost() -> None:
     expected = answer(5, 10)
     third_end = int(expected["window_start"][20]) + WINDOW

@@ -11,7 +11,7 @@ from streamgauge.engines.simulated import SimulatedOptions, simulated
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.judge.percentiles import Above, needed
 from streamgauge.model.measurement import Verdict, VerdictKind
-from streamgauge.model.objective import Objective, Statistic
+from streamgauge.model.objective import Metric, Objective, Statistic
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
@@ -203,6 +203,25 @@ def test_case_4_on_the_queue_a_lost_output_fails_a_trial_that_was_disturbed(late
         assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
         assert verdict.reasons[0].startswith(said)
     allowed = judge(recording(account=ONE_LOST, **late), LAG, objective("lost", "<=", 0.01, relative=True))
+    assert allowed.kind is not VerdictKind.FAILED
+
+
+@pytest.mark.parametrize("late", [{"published": 0.99 * LOAD}, {"foreign": 80_000}, {"run_delay": 0.2 * SECOND}])
+@pytest.mark.parametrize(
+    ("account", "metric", "unnamed", "named"),
+    [
+        (replace(CHECKED, observed=10_001, duplicate=1), "duplicate", "doubled", "1 outputs came twice"),
+        (replace(CHECKED, wrong=1), "wrong", "wrong", "1 outputs were wrong"),
+    ],
+)
+def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_disturbed(
+    late: dict[str, Any], account: Account, metric: Metric, unnamed: str, named: str
+) -> None:
+    for objectives, said in (((LAG,), f"1 of 10k outputs were {unnamed}"), ((LAG, objective(metric, "==", 0)), named)):
+        verdict = judge(recording(account=account, **late), *objectives)
+        assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+        assert verdict.reasons[0].startswith(said)
+    allowed = judge(recording(account=account, **late), LAG, objective(metric, "<=", 0.01, relative=True))
     assert allowed.kind is not VerdictKind.FAILED
 
 
