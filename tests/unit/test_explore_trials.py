@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import pytest
 
+from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.experiment import EngineChoice, Experiment, Span, TrialPlan, WorkloadChoice
+from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant, steps
+from streamgauge.model.transport import TransportChoice, TransportName
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND
 from streamgauge.run.explore import trial_of
 
 ENGINE = EngineChoice("a", "simulated", {})
+TIGHT = Objective("event-time", "<", 50_000_000.0, statistic="p99", text="event-time p99 < 50ms")
+LOOSE = Objective("processing-time", "<", 2.0 * SECOND, statistic="p99", text="processing-time p99 < 2s")
 EXPERIMENT = Experiment(
     name="x",
     workload=WorkloadChoice("database-storage", {"keys": 1000, "frequency": 2.0}),
@@ -74,3 +79,35 @@ def test_a_trial_knows_the_trigger_of_its_engine() -> None:
     batches = replace(ENGINE, options={"batch_interval": 2 * SECOND})
     ask = Ask("load", 5e4, "probe")
     assert [trial_of(EXPERIMENT, engine, ask, 1).trigger for engine in (ENGINE, batches)] == [0, 2 * SECOND]
+
+
+@pytest.mark.parametrize(
+    ("transport", "objectives", "interval"),
+    [
+        ("kafka", (), 2),
+        ("kafka", (TIGHT,), 1),
+        ("kafka", (LOOSE, TIGHT), 1),
+        ("kafka", (LOOSE,), 10),
+        ("queue", (LOOSE,), 5),
+    ],
+)
+def test_case_17_only_real_time_mode_has_a_send_interval_that_follows_load_and_objective(
+    transport: TransportName, objectives: tuple[Objective, ...], interval: int
+) -> None:
+    asked = replace(EXPERIMENT, objectives=objectives, transport=TransportChoice(transport, {}))
+    spark = {
+        mode: EngineChoice(mode, "spark", SparkOptions(mode=mode).model_dump()) for mode in ("micro-batch", "real-time")
+    }
+    ask = Ask("load", 400.0, "measure")
+    assert trial_of(asked, spark["real-time"], ask, 1).send_interval == interval * 1_000_000
+    assert trial_of(asked, spark["micro-batch"], ask, 1).send_interval == 0, "as usual: events are collected anyway"
+    assert trial_of(asked, ENGINE, ask, 1).send_interval == 0
+
+
+def test_case_17_a_higher_load_over_kafka_is_sent_less_often() -> None:
+    """Each send interval is a request for every partition, and a broker takes some hundred of them in a second."""
+    asked = replace(EXPERIMENT, objectives=(TIGHT,), transport=TransportChoice("kafka", {}))
+    asked = replace(asked, trial=replace(asked.trial, partitions=4))
+    spark = EngineChoice("spark", "spark", SparkOptions(mode="real-time").model_dump())
+    found = [trial_of(asked, spark, Ask("load", load, "measure"), 1).send_interval for load in (100.0, 50_000.0)]
+    assert found == [1_000_000, 8_000_000]

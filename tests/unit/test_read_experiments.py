@@ -52,6 +52,45 @@ def test_instances_may_be_a_number_a_list_or_a_range() -> None:
     assert read(SEARCHED + "instances: 4").instances == Span(values=(4.0,))
 
 
+ON_SPARK = TOP.replace("simulated", "spark")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "find: demand\nload: {values: [1k/s]}\ninstances: [1, 2, 4]",
+        "find: demand\nload: {values: [1k/s]}\ninstances: {between: [1, 4]}",
+        "find: capacity\nload: {between: [10k/s, 5M/s]}\ninstances: [1, 2]",
+        "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\ninstances: 4",
+        "find: nothing\nload: {rate: 10k/s}\ninstances: 2",
+    ],
+)
+def test_case_8_more_than_one_instance_of_an_engine_that_does_not_scale_is_refused(question: str) -> None:
+    (problem,) = problems_of(ON_SPARK + question)
+    assert "instances: engine spark always runs as one instance, so several cannot be compared" in problem
+    assert "use an engine that scales: reference, simulated" in problem
+    assert read(TOP + question).engines[0].name == "simulated", "which scales"
+
+
+def test_case_8_one_instance_of_an_engine_that_does_not_scale_is_accepted() -> None:
+    question = "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\ninstances: 1"
+    assert read(ON_SPARK + question).instances == Span(values=(1.0,))
+
+
+LONG = ON_SPARK.replace("windowed-aggregation", "{name: windowed-aggregation, window: 3d, slide: 3d}")
+LONG += "transport: kafka\n"
+
+
+def test_case_3_windows_of_three_days_are_measured_in_update_mode_where_none_has_to_close() -> None:
+    text = LONG + "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\ntrial: {duration: 30s, warmup: 5s}\n"
+    (problem,) = problems_of(text, "engine.trigger=2s")
+    assert "trial.duration: 30s are too short for spark to close a window whose outputs can be checked" in problem
+    assert "Use at least 518405s, or shorter windows" in problem, "two windows, 200 ms of watermark, two triggers"
+    experiment = read(text, overrides=("engine.trigger=2s", "engine.output_mode=update"))
+    assert experiment.workload.params["window"] == 3 * 86_400 * SECOND
+    assert experiment.trial.duration == 30 * SECOND
+
+
 def test_the_load_may_follow_from_keys_and_frequency() -> None:
     text = "name: x\nworkload: {name: downsampling, keys: 5k, frequency: 2/s}\nengine: simulated\n"
     assert read(text + "find: nothing").profile == constant(10_000.0)
@@ -187,6 +226,20 @@ def test_every_shipped_experiment_reads_and_writes_back_as_itself(name: str) -> 
     experiment = read(shipped_text(name), name)
     assert name.endswith(experiment.name)
     assert read(write(experiment)) == experiment
+
+
+@pytest.mark.parametrize("name", ["quickstart", "quickstart-kafka"])
+@pytest.mark.parametrize("trigger", [None, "4s"])
+def test_case_9_the_trigger_alone_does_not_reach_the_queue_bound_of_a_quickstart(
+    name: str, trigger: str | None
+) -> None:
+    """A system that keeps up takes what is there at every trigger, so at most one trigger of load waits."""
+    experiment = read(shipped_text(name), name, (f"engine.trigger={trigger}",) if trigger else ())
+    (bound,) = (o for o in experiment.objectives if o.metric == "queue")
+    assert bound.relative
+    seconds = experiment.engines[0].options["trigger"] / SECOND
+    assert seconds == (4 if trigger else 2)
+    assert bound.threshold >= 2 * seconds, "in seconds of load; one trigger more may wait while a micro-batch is late"
 
 
 def test_the_quickstart_is_shipped_and_what_is_not_shipped_is_not_there() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from report_samples import EXPLAINED, FINDING, LENGTH, RECORDED, STORY, WARMUP, judged, seconds
 
+from streamgauge.engines.spark.deploy import _QUEUE_IS as QUEUE_IS
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
 from streamgauge.model.objective import SHARES
@@ -285,6 +286,32 @@ class TestWhatItWasMeasuredOn:
             "trial, 18.5MiB/s written to disk, 0B/s read from it; clocks of generator and broker agree within ±0.25 ms"
         )
         assert "transport" not in dict(measured_on(STORY)), "the queue is what is meant where nothing is said"
+
+    def test_case_17_the_resolution_is_printed_with_the_longest_send_interval(self) -> None:
+        facts: list[dict[str, Any]] = [{"send_interval_ns": 2_000_000}, {"send_interval_ns": 10_000_000}, {}]
+        trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=f) for n, f in enumerate(facts, 1))
+        assert dict(measured_on(replace(STORY, trials=trials)))["resolution"] == (
+            "the generator sends every 10ms, so event-time latencies include up to 10ms of waiting to be sent, "
+            "5ms on average"
+        )
+        assert "resolution" not in dict(measured_on(STORY)), "nothing is sent in simulated time"
+
+    def test_case_2_the_longest_append_delay_of_all_trials_is_printed(self) -> None:
+        trials = [judged(n, 1e5, VerdictKind.SUSTAINED, facts={"send_interval_ns": 10_000_000}) for n in (1, 2, 3)]
+        for number, delay in ((0, 12e6), (2, 31e6)):
+            slow = replace(trials[number].measurement, append_delay_p99=delay)
+            trials[number] = replace(trials[number], measurement=slow)
+        said = dict(measured_on(replace(STORY, trials=tuple(trials))))["resolution"]
+        assert said.endswith("; the broker had appended 99 % of the events of every trial within 31ms")
+
+    def test_case_9_the_report_says_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
+        facts = [{"send_interval_ns": 10_000_000, "queue_is": QUEUE_IS[mode]} for mode in ("micro-batch", "real-time")]
+        trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=facts[n % 2]) for n in range(4))
+        said = dict(measured_on(replace(STORY, trials=trials)))["resolution"]
+        assert said.split("; ")[1:] == [
+            "queue: published − end offset of the running micro-batch",
+            "queue: published − position last reported",
+        ]
 
     def test_an_environment_of_an_older_version_leaves_out_what_it_lacks(self) -> None:
         assert "machine" not in dict(measured_on(replace(STORY, environment={})))

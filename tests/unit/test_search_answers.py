@@ -12,6 +12,8 @@ from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.profile import LoadProfile, Piece
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND
+from streamgauge.run.answer import exit_code_of
+from streamgauge.run.exits import ExitCode
 from streamgauge.search import build
 from streamgauge.search.known import learn
 from streamgauge.search.line import Line, grid, listed
@@ -55,6 +57,23 @@ def test_when_all_hold_the_finding_says_which_end_to_move() -> None:
         assert finding.fails is None
     listed_values = only(experiment(), lambda _: HOLDS)
     assert listed_values.sentence == "holds up to 5/s, the end of the range; add a higher value to load"
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_case_14_a_search_that_holds_up_to_the_maximum_reliable_load_is_limited_by_the_driver(
+    strategy: Strategy,
+) -> None:
+    limited = replace(experiment(span=RANGE, strategy=strategy), ceiling=2_000_000.0)
+    (finding,), past = found(limited, lambda _: HOLDS)
+    assert max(told.ask.value for told in past) == 2_000_000
+    assert finding.status == "all-hold"
+    assert finding.sentence == "holds at least 2M/s, limited by the driver, which is believed up to 2M/s"
+    assert exit_code_of([finding], {told.trial: told.verdict for told in past}) is ExitCode.FINE
+
+
+def test_case_14_a_ceiling_above_the_range_limits_nothing() -> None:
+    finding = only(replace(experiment(span=RANGE, strategy="adaptive"), ceiling=6_000_000.0), lambda _: HOLDS)
+    assert finding.sentence == "holds up to 5M/s, the end of the range; raise load.between[1]"
 
 
 def test_when_none_holds_the_finding_says_which_end_to_move() -> None:

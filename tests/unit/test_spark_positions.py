@@ -163,6 +163,18 @@ def test_a_position_that_the_driver_does_not_know_of_yet_is_told_again_until_it_
     until(lambda: server.status()["acknowledged"] == 30)
 
 
+def test_case_9_in_real_time_mode_the_queue_is_what_follows_the_position_last_reported(
+    door: tuple[QueueServer, Positions],
+) -> None:
+    """Real-time mode writes its offsets when a batch ends, so no checkpoint is looked at."""
+    server, positions = door
+    publish(server, 100)
+    assert server.books.waiting == 200
+    positions.progressed(progress(60, 40))
+    until(lambda: server.books.waiting == 100)
+    assert server.status()["served"] == 100
+
+
 def test_what_was_told_last_is_sent_before_it_hangs_up(door: tuple[QueueServer, Positions]) -> None:
     server, positions = door
     publish(server, 100)
