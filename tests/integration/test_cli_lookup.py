@@ -1,6 +1,8 @@
 """What a user looks up: help, experiments, engines, workloads, runs, and what the shell completes."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +11,12 @@ import pytest
 from cli_session import EXPERIMENT, streamgauge, write
 
 from streamgauge.cli.main import app
+from streamgauge.model.units import SECOND
 from streamgauge.parse import shipped_names
+from streamgauge.store.documents import encode
+from streamgauge.store.formats import FORMAT
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "store"
 VERBS = [command.name for command in app.registered_commands if command.name]
 
 
@@ -137,3 +143,36 @@ def test_every_shell_has_its_script(shell: str) -> None:
     assert said.code == 0
     assert "_STREAMGAUGE_COMPLETE" in said.out
     assert streamgauge("completion", shell, "--json").document["script"] == said.out
+
+
+@pytest.fixture
+def first_format(tmp_path: Path) -> Path:
+    """A results folder with a finished run of recording format 1.
+
+    The sample says that its trials took two minutes, and they have ten seconds: so it would count as continued.
+    """
+    shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
+    [path] = (tmp_path / "runs").glob("*/findings.json")
+    content = json.loads(path.read_bytes())["content"] | {"spent_ns": 10 * SECOND}
+    path.write_bytes(encode("findings", content).replace(f'"format": {FORMAT}'.encode(), b'"format": 1'))
+    return tmp_path / "runs"
+
+
+def test_show_prints_a_run_of_format_1_as_it_was_judged(first_format: Path) -> None:
+    said = streamgauge("show", "@last", "--out", first_format)
+    assert said.code == 0, said.err
+    assert "A holds 700k/s and fails at 730k/s" in said.out
+    document = streamgauge("show", "@last", "--out", first_format, "--json").document
+    assert [finding["sentence"] for finding in document["findings"]] == ["a holds 700k/s and fails at 730k/s"]
+    assert document["run_exit_code"] == 0
+    found = [(trial["verdict"], trial["reasons"]) for trial in document["trials"]]
+    assert found == [("SUSTAINED", ["the queue grows by 1.5 events/s, within 1 % of the load"])] * 2
+
+
+def test_recomputing_a_run_of_format_1_is_refused_before_spark_is_started(first_format: Path) -> None:
+    said = streamgauge("show", "@last", "--out", first_format, "--recompute")
+    assert said.code == 2
+    message = " ".join(said.err.split())
+    assert "was recorded in format 1, which does not have what today's rules need: " in message
+    assert "`streamgauge show 20261115-235312-quick-start-ab12` shows it as it was judged" in message
+    assert "Starting Spark" not in message

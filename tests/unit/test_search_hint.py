@@ -11,6 +11,7 @@ from streamgauge.model.finding import Finding, Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.search import build
+from streamgauge.search.supported import RESOLUTION
 
 TRUTH = 1_000_000.0
 
@@ -94,6 +95,23 @@ def test_steps_grow_while_nothing_can_be_decided() -> None:
     assert finding.fails is not None
     assert finding.holds.value <= 0.8 * TRUTH
     assert finding.fails.value >= 1.2 * TRUTH
+
+
+@pytest.mark.parametrize("hint", [900_000.0, 970_000.0, 1_010_000.0, 1_200_000.0])
+@pytest.mark.parametrize(("precision", "status"), [(0.001, "wide"), (0.01, "bracketed")])
+def test_case_5_bounds_from_a_hint_are_no_closer_than_trials_can_tell_apart(
+    precision: float, status: str, hint: float
+) -> None:
+    question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive", precision=precision)
+    search = build(question, "spark", hint)
+    (finding,) = search.findings(play(search, judged))
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert finding.holds.value <= TRUTH < finding.fails.value
+    assert finding.status == status
+    assert finding.width == pytest.approx(RESOLUTION, rel=0.1)
+    said = "The trials support bounds 1.0% apart, but search.precision is 0.1%. Increase trial.duration"
+    assert any(said in note for note in finding.notes) is (precision < RESOLUTION)
 
 
 def test_a_hint_beyond_the_range_begins_at_its_end_and_one_below_it_at_its_beginning() -> None:
