@@ -1,6 +1,5 @@
 """What a trial's outputs are compared with: one rule for the workload's own answer and for the user's reference."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +17,9 @@ from streamgauge.engines.toolkit import Log, whole_numbers
 from streamgauge.model.profile import constant
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import MISSING
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.own_answer import ReferenceFailed
-from streamgauge.run.tell import KIND_NUMBER
-from streamgauge.stats import buckets
-from streamgauge.store.journal import Parts, read_rows
+from streamgauge.store.journal import Parts
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 LOAD, ORIGIN = 1_000.0, 1_700_000_000 * SECOND
@@ -142,41 +138,6 @@ def test_a_column_that_changes_is_no_key_unless_the_user_says_so(tmp_path: Path)
     made = check(Promise(own=True, expected=highest, last_row_wins=True, keys=("gem_pack_id",)), 5_000, 5_000)
     rows = [highest(_events(count), {}) for count in (100, 5_000)]
     assert faults(made, pa.concat_tables(rows), tmp_path) == (0, 0, 0)
-
-
-# outputs that never came
-
-
-@pytest.mark.parametrize("update", [False, True])
-def test_outputs_that_never_came_are_written_down_with_what_they_had_waited_at_the_end(
-    tmp_path: Path, update: bool
-) -> None:
-    """Of the closed windows, the third did not come at all, and one row of the first is missing."""
-    made = check(Promise(last_row_wins=update), 5_001, 5_001)
-    answer, end = made._answer, 7 * SECOND
-    assert answer is not None
-    second = (answer["window_start"] * 1_000 - ORIGIN) // SECOND
-    gone = (second == 2) | ((second == 0) & (answer["gem_pack_id"] == 1)) | (second == 5)
-    observed = pa.table({name: column[~gone] for name, column in answer.items()})
-    Parts(tmp_path / "outputs" / "query").write(observed)
-    assert made.account(tmp_path, end=end).lost == 3 + 1 + update, "in update mode the open window is final too"
-    table = read_rows(tmp_path / MISSING).to_pydict()
-    written = list(zip(table["kind"], table["second"], table["bucket"], table["count"], strict=True))
-    waited = buckets.index((ORIGIN + end) // 1_000 - answer["max_due"])
-    due = gone & (second < 5)  # the last window was not closed
-    rows = Counter(zip(second[due].tolist(), waited[due].tolist(), strict=True))
-    assert sum(rows.values()) == 3 + 1
-    assert {(at, bucket): n for kind, at, bucket, n in written if kind == KIND_NUMBER["missing"]} == rows
-    windows = [cell[1:] for cell in written if cell[0] == KIND_NUMBER["missing-windows"]]
-    assert windows == [(2, waited[second == 2].max(), 1)], "some rows of the first window came"
-
-
-def test_where_everything_came_nothing_is_written_down(tmp_path: Path) -> None:
-    made = check(Promise(), 5_001, 5_001)
-    assert made._answer is not None
-    Parts(tmp_path / "outputs" / "query").write(pa.table(dict(made._answer)))
-    assert made.account(tmp_path, end=7 * SECOND).lost == 0
-    assert not list(tmp_path.glob(f"{MISSING}*"))
 
 
 # the watermark that Spark reports

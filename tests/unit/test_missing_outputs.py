@@ -1,0 +1,74 @@
+"""Outputs of the workload's own answer that were due and never came are written down with what they had waited."""
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from streamgauge.engines.base import Promise
+from streamgauge.model.profile import constant
+from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.units import SECOND
+from streamgauge.run.assemble import MISSING
+from streamgauge.run.check_outputs import OutputCheck
+from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.stats import buckets
+from streamgauge.store.journal import Parts, read_rows
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+
+LOAD, ORIGIN, END = 1_000.0, 1_700_000_000 * SECOND, 7 * SECOND
+TRIAL = Trial(
+    number=1,
+    ask=Ask("load", LOAD, "measure"),
+    workload=windowed_aggregation.name,
+    params=WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump(),
+    engine="reference",
+    options={},
+    instances=1,
+    profile=constant(LOAD),
+    duration=10 * SECOND,
+    limit=10 * SECOND,
+    warmup=0,
+    warmup_limit=0,
+    queue_bound=0,
+    seed=5,
+)
+
+
+def check(promise: Promise, events: int) -> OutputCheck:
+    """A trial that published so many events, all of them acknowledged."""
+    made = OutputCheck(windowed_aggregation, TRIAL, TRIAL.profile.plan(60 * SECOND), promise, ORIGIN)
+    return replace(made, acknowledged=events, published=events)
+
+
+@pytest.mark.parametrize("update", [False, True])
+def test_case_1_outputs_that_never_came_are_written_down_with_what_they_had_waited_at_the_end(
+    tmp_path: Path, update: bool
+) -> None:
+    """Of the closed windows, the third did not come at all, and one row of the first is missing."""
+    made = check(Promise(last_row_wins=update), 5_001)
+    answer = made._answer
+    assert answer is not None
+    second = (answer["window_start"] * 1_000 - ORIGIN) // SECOND
+    gone = (second == 2) | ((second == 0) & (answer["gem_pack_id"] == 1)) | (second == 5)
+    Parts(tmp_path / "outputs" / "query").write(pa.table({name: column[~gone] for name, column in answer.items()}))
+    assert made.account(tmp_path, end=END).lost == 3 + 1 + update, "in update mode the open window is final too"
+    table = read_rows(tmp_path / MISSING).to_pydict()
+    written = list(zip(table["kind"], table["second"], table["bucket"], table["count"], strict=True))
+    waited = buckets.index((ORIGIN + END) // 1_000 - answer["max_due"])
+    due = gone & (second < 5)  # the last window was not closed
+    rows = Counter(zip(second[due].tolist(), waited[due].tolist(), strict=True))
+    assert sum(rows.values()) == 3 + 1
+    assert {(at, bucket): n for kind, at, bucket, n in written if kind == KIND_NUMBER["missing"]} == rows
+    windows = [cell[1:] for cell in written if cell[0] == KIND_NUMBER["missing-windows"]]
+    assert windows == [(2, waited[second == 2].max(), 1)], "some rows of the first window came"
+
+
+def test_case_1_if_every_output_came_nothing_is_written_down(tmp_path: Path) -> None:
+    made = check(Promise(), 5_001)
+    assert made._answer is not None
+    Parts(tmp_path / "outputs" / "query").write(pa.table(dict(made._answer)))
+    assert made.account(tmp_path, end=END).lost == 0
+    assert not list(tmp_path.glob(f"{MISSING}*"))
