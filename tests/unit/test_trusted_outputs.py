@@ -16,6 +16,8 @@ from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
+from streamgauge.report.checked import outputs_checked
+from streamgauge.report.story import Judged
 from streamgauge.run.clock import Limits
 from streamgauge.run.execute import execute
 from streamgauge.run.watching import Silence, Unkept
@@ -234,3 +236,75 @@ def test_case_4_elsewhere_and_where_the_driver_ended_the_counts_are_printed() ->
     for each in (kafka, ended, audit):
         verdict = judge(each)
         assert (verdict.kind, verdict.reasons[-1]) == (VerdictKind.INVALID, said)
+
+
+TWICE, WRONG = replace(CHECKED, observed=10_001, duplicate=1), replace(CHECKED, wrong=1)
+
+
+def over_kafka(happened: Recording) -> Recording:
+    return replace(happened, trial=replace(happened.trial, transport=TransportChoice("kafka", {})))
+
+
+def in_a_burst(account: Account) -> Recording:
+    """Others took half of the CPU for five of sixty seconds; the queue was at its floor before and after them."""
+    happened = recording(np.full(60, 0.1 * LOAD), account=account)
+    foreign = np.zeros(60, np.int64)
+    foreign[20:25] = 500_000
+    return replace(
+        happened, seconds=replace(happened.seconds, columns={**happened.seconds.columns, "foreign": foreign})
+    )
+
+
+@pytest.mark.parametrize(
+    ("account", "counts"),
+    [
+        (ONE_LOST, "1 lost, 0 duplicate, 0 wrong"),
+        (TWICE, "0 lost, 1 duplicate, 0 wrong"),
+        (WRONG, "0 lost, 0 duplicate, 1 wrong"),
+    ],
+)
+def test_case_4_over_kafka_faulty_outputs_while_others_took_much_are_invalid_with_the_counts(
+    account: Account, counts: str
+) -> None:
+    for happened in (recording(account=account, foreign=80_000), in_a_burst(account)):
+        for objectives in ((LAG,), (LAG, LOST)):
+            verdict = judge(over_kafka(happened), *objectives)
+            assert (verdict.kind, verdict.stops_run) == (VerdictKind.INVALID, False)
+            assert verdict.reasons[0].startswith("other processes used")
+            assert verdict.reasons[-1] == f"outputs against the reference answer: {counts} of 10k"
+        assert judge(happened).kind is VerdictKind.FAILED, "on the queue offsets are exact"
+
+
+def test_case_4_over_kafka_lost_outputs_of_an_undisturbed_trial_still_fail_it() -> None:
+    for foreign in (0, 40_000):
+        verdict = judge(over_kafka(recording(account=ONE_LOST, foreign=foreign)))
+        assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
+
+
+def test_case_4_over_kafka_a_system_that_put_out_nothing_while_others_took_much_is_invalid() -> None:
+    nothing = replace(CHECKED, observed=0, lost=10_000)
+    verdict = judge(over_kafka(recording(account=nothing, foreign=80_000)))
+    assert verdict.kind is VerdictKind.INVALID
+    assert "not one of 10k expected outputs came" in verdict.reasons[1]
+    assert judge(over_kafka(recording(account=nothing))).kind is VerdictKind.FAILED
+
+
+def test_case_4_a_system_that_failed_to_start_while_others_took_much_has_failed_on_every_transport() -> None:
+    happened = recording(ending="crashed", detail="no such class", foreign=80_000)
+    unready = replace(happened, outcome=replace(happened.outcome, unready=True))
+    for each in (unready, over_kafka(unready)):
+        assert judge(each).kind is VerdictKind.FAILED
+
+
+def test_case_4_the_runs_totals_name_the_faulty_outputs_of_a_disturbed_trial_over_kafka() -> None:
+    happened = over_kafka(recording(account=ONE_LOST, foreign=80_000))
+    measured = measure(happened)
+    judged = Judged(happened.trial, measured, decide(happened, measured, (LAG,)), 60, happened.outcome)
+    said = "Outputs of INVALID trials, whose cause is unknown: 1 lost, 0 duplicate, 0 wrong."
+    assert outputs_checked([judged]).endswith(said)
+
+
+def test_case_4_the_counts_of_a_system_that_stalled_while_others_took_much_are_printed() -> None:
+    verdict = judge(recording(account=ONE_LOST, ending="stalled", foreign=80_000))
+    assert verdict.kind is VerdictKind.INVALID
+    assert verdict.reasons[-1] == "outputs against the reference answer: 1 lost, 0 duplicate, 0 wrong of 10k"

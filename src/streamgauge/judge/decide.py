@@ -44,6 +44,9 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if starved:
         return _although_starved(starved, recording, measured, objectives, verdict)
     much = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
+    disturbed = much is not None or measured.foreign_share > MOST_TAKEN
+    if disturbed and _by_outputs(recording, verdict) and not _exact(recording):
+        return _unexplained(verdict, measured)
     if much is None:
         return _weighed(verdict, measured)
     return _without_burst(recording, measured, objectives, verdict, much)
@@ -70,13 +73,32 @@ def _in_spite_of(
     faults: Sequence[str], recording: Recording, measured: Measurement, objectives: Sequence[Objective]
 ) -> Verdict:
     """INVALID with the counts of outputs, unless these are the fault of the system under test for certain."""
-    outcome, checks = recording.outcome, tuple(check(o, measured) for o in objectives)
+    checks = tuple(check(o, measured) for o in objectives)
     wrongs = _nothing_came(measured) or _output_faults(measured.account, objectives, checks)
-    exact = recording.trial.transport.name == "queue" and outcome.ending in INTACT and not outcome.unaccounted
-    if not (wrongs and exact):
+    if not (wrongs and _exact(recording)):
         return Verdict(VerdictKind.INVALID, (*faults, *_counts(measured.account)))
     besides = (f"besides: {fault}" for fault in faults)
     return Verdict(VerdictKind.FAILED, (*wrongs, *besides), checks, stops_run=True)
+
+
+def _exact(recording: Recording) -> bool:
+    """Whether no disturbance explains faulty outputs: offsets are exact, and every process came to its end."""
+    outcome = recording.outcome
+    return recording.trial.transport.name == "queue" and outcome.ending in INTACT and not outcome.unaccounted
+
+
+def _by_outputs(recording: Recording, verdict: Verdict) -> bool:
+    """Whether the trial failed because of its outputs, and not because the system could not be started."""
+    return verdict.stops_run and recording.outcome.ending in INTACT
+
+
+def _unexplained(verdict: Verdict, measured: Measurement) -> Verdict:
+    """INVALID with the counts: the disturbance or the system may be the cause of the faulty outputs."""
+    why = (
+        f"{_others(measured)}, which may be the cause of the faulty outputs on this transport; {_way_out(measured)} "
+        "and repeat the trial"
+    )
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
 
 
 def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
@@ -117,7 +139,7 @@ def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
         f"{_others(measured)} (limit {format_share(MOST_TAKEN)}), so a missed objective proves nothing; "
         f"{_way_out(measured)}"
     )
-    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
 
 
 def _others(m: Measurement) -> str:
@@ -173,7 +195,7 @@ def _without_burst(
         f"{who} CPU of the system under test for {seconds} s, and its queue was not back at its floor after that; "
         f"{_way_out(measured)}"
     )
-    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons), verdict.checks)
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
 
 
 def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[str, ...]:
