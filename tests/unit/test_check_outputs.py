@@ -17,9 +17,12 @@ from streamgauge.engines.toolkit import Log, whole_numbers
 from streamgauge.model.profile import constant
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
+from streamgauge.run.assemble import MISSING
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.own_answer import ReferenceFailed
-from streamgauge.store.journal import Parts
+from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.stats import buckets
+from streamgauge.store.journal import Parts, read_rows
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 LOAD, ORIGIN = 1_000.0, 1_700_000_000 * SECOND
@@ -138,6 +141,123 @@ def test_a_column_that_changes_is_no_key_unless_the_user_says_so(tmp_path: Path)
     made = check(Promise(own=True, expected=highest, last_row_wins=True, keys=("gem_pack_id",)), 5_000, 5_000)
     rows = [highest(_events(count), {}) for count in (100, 5_000)]
     assert faults(made, pa.concat_tables(rows), tmp_path) == (0, 0, 0)
+
+
+# outputs that never came
+
+
+def stamped(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """``counted`` with the due time of the latest purchase."""
+    rows = counted(events, params)
+    second = pc.floor_temporal(events["due"], unit="second")
+    table = pa.table({"start": second, "gem_pack_id": events["gem_pack_id"], "due": events["due"]})
+    found = table.group_by(["start", "gem_pack_id"]).aggregate([("due", "max")])
+    return rows.append_column("max_due", found["due_max"])
+
+
+def one_each(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """Every tenth purchase, without a window."""
+    few = events.take(pa.array(range(0, len(events), 10)))
+    return few.select(["user_id", "price"]).append_column("max_due", few["due"])
+
+
+def running(events: pa.Table, params: dict[str, Any]) -> pa.Table:
+    """The number of purchases so far: one row, which is another one after every event."""
+    return pa.table({"purchases": [len(events)], "max_due": pa.array([pc.max(events["due"]).as_py()])})
+
+
+def never_came(
+    folder: Path,
+    reference: Any,  # noqa: ANN401
+    out: pa.Table | None,
+    published: int = 9_000,
+    *,
+    updates: bool = False,
+    reported: Watermark | None = None,
+    end: int = 12,
+) -> dict[str, list[tuple[int, float, int]]]:
+    """(second, seconds waited, count) of what the check writes down, by kind."""
+    promise = Promise(own=True, expected=reference, last_row_wins=updates)
+    if out is not None:
+        Parts(folder / "outputs" / "query").write(out)
+    made = check(promise, 3_000, published)
+    made.account(folder, reported, end * SECOND)
+    found: dict[str, list[tuple[int, float, int]]] = {}
+    try:
+        rows = read_rows(folder / MISSING).to_pydict()
+    except FileNotFoundError:
+        return found
+    numbers = {number: kind for kind, number in KIND_NUMBER.items()}
+    for second, kind, bucket, count in zip(*(rows[n] for n in ("second", "kind", "bucket", "count")), strict=True):
+        found.setdefault(numbers[kind], []).append((second, float(buckets.lowest(np.array(bucket))) / 1e6, count))
+    return found
+
+
+def test_case_1_rows_of_the_users_reference_that_never_came_have_waited_since_their_latest_event(
+    tmp_path: Path,
+) -> None:
+    """Three windows of three rows came; five more were due, and the ninth could not be out."""
+    out = said(stamped, 3_100)
+    assert len(out) == 3 * 3
+    found = never_came(tmp_path, stamped, out)
+    assert sum(count for *_, count in found["missing"]) == 5 * 3
+    assert {second for second, *_ in found["missing"]} == {3, 4, 5, 6, 7}
+    assert all(waited == pytest.approx(12 - second - 1, rel=0.02) for second, waited, _ in found["missing"])
+    assert [(second, count) for second, _, count in found["missing-windows"]] == [(s, 1) for s in range(3, 8)]
+
+
+def test_case_1_one_row_of_a_window_that_came_is_no_window_that_never_came(tmp_path: Path) -> None:
+    found = never_came(tmp_path, stamped, said(stamped, 9_000).slice(1))
+    assert [count for *_, count in found["missing"]] == [1]
+    assert "missing-windows" not in found
+
+
+def test_case_1_rows_without_the_due_time_have_waited_at_least_since_the_end_of_their_window(tmp_path: Path) -> None:
+    """The bound is lower than the latency, and it counts in the last second of the window."""
+    out = said(stamped, 3_100)
+    found = never_came(tmp_path, counted, out)
+    exact = never_came(tmp_path / "exact", stamped, out)
+    assert [(second, count) for second, _, count in found["missing"]] == [(s, 3) for s in range(3, 8)]
+    for second, waited, _ in found["missing"]:
+        assert waited == pytest.approx(12 - second - 1, rel=0.02)
+        assert all(waited <= longer for other, longer, _ in exact["missing"] if other == second)
+
+
+def test_case_1_in_update_mode_a_window_and_key_of_which_no_row_came_has_waited(tmp_path: Path) -> None:
+    out = stamped(_events(3_500), {})
+    found = never_came(tmp_path, stamped, out, updates=True)
+    assert sum(count for *_, count in found["missing"]) == 4 * 3, "of the fourth window an early count came"
+
+
+def test_case_1_rows_without_a_window_have_waited_since_they_were_due(tmp_path: Path) -> None:
+    found = never_came(tmp_path, one_each, one_each(_events(4_000), {}))
+    assert sum(count for *_, count in found["missing"]) == 500
+    assert "missing-windows" not in found
+
+
+def test_case_1_a_window_that_the_jobs_own_watermark_had_not_passed_was_not_due(tmp_path: Path) -> None:
+    late = Watermark((ORIGIN // SECOND + 3) * 1_000_000, 4_000_000)
+    found = never_came(tmp_path, stamped, said(stamped, 3_100), reported=late)
+    assert {second for second, *_ in found["missing"]} == {3}
+
+
+def test_case_1_nothing_is_said_of_rows_whose_latency_nobody_knows(tmp_path: Path) -> None:
+    """The outputs have no due time, or a row of the reference has neither due time nor window, or it is another row
+    after every event."""
+    assert never_came(tmp_path / "outputs", stamped, said(stamped, 3_100).drop_columns(["max_due"])) == {}
+    rows = one_each(_events(4_000), {})
+    bare = never_came(tmp_path / "rows", lambda e, p: one_each(e, p).drop_columns(["max_due"]), rows)
+    assert bare == {}
+    assert never_came(tmp_path / "running", running, running(_events(3_000), {})) == {}
+
+
+def test_case_1_a_job_whose_outputs_all_came_has_none_that_never_came(tmp_path: Path) -> None:
+    assert never_came(tmp_path, stamped, said(stamped, 9_000)) == {}
+
+
+def test_case_1_a_job_that_put_out_nothing_has_waited_for_every_window(tmp_path: Path) -> None:
+    found = never_came(tmp_path, counted, None)
+    assert [(second, count) for second, _, count in found["missing-windows"]] == [(s, 1) for s in range(8)]
 
 
 # the watermark that Spark reports

@@ -15,8 +15,9 @@ from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
 from streamgauge.run.ask_reference import ONE_CALL, Reference
-from streamgauge.run.missing import Missing
+from streamgauge.run.missing import Missing, of_users
 from streamgauge.run.own_answer import WINDOW_END, OwnAnswer
+from streamgauge.run.tell import STAMPS, countable
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.base import Workload
 
@@ -112,7 +113,7 @@ class OutputCheck:
         """
         table = _outputs(folder)
         if self._own is not None and self._reference is not None:
-            return self._own_account(self._reference, self._own, table, reported)
+            return self._own_account(folder, table, reported, end)
         if self._answer is None:
             return Account(observed=len(table) if table is not None else 0)
         observed = _observed(table)
@@ -132,24 +133,42 @@ class OutputCheck:
             settled=self.acknowledged == self.published,
             identity=self.workload.identity,
         )
-        if end is not None:
-            due = self.published if self.workload.one_to_one else self._closed_by(self.published)
-            never = Missing(self._answer, found.absent, self.origin // MICRO + end // MICRO, self.origin // MICRO)
-            never.keep(folder, self.workload, due - self._window)
+        if end is not None and STAMPS["event-time"] in self._answer:
+            self._missing(self._answer, found.absent, end).keep(folder)
         return replace(found.account, first_close=self._first_close(self._answer))
 
+    def _missing(self, answer: Mapping[str, Ints], absent: Ints, end: int) -> Missing:
+        """The rows of the workload's own answer that did not come; windows that could not be out are left out."""
+        starts, stamps = answer[self.workload.identity[0]], answer[STAMPS["event-time"]]
+        due = self.published if self.workload.one_to_one else self._closed_by(self.published)
+        came = np.ones(len(starts), bool)
+        came[absent] = False
+        out = absent[starts[absent] <= due - self._window]
+        windows = None if self.workload.one_to_one else starts
+        return Missing(windows, stamps, stamps, out, came, self._ended(end), self.origin // MICRO)
+
+    def _ended(self, end: int) -> int:
+        """Microseconds since 1970 of a moment in nanoseconds after the load began."""
+        return self.origin // MICRO + end // MICRO
+
     def _own_account(
-        self, reference: Reference, own: OwnAnswer, table: pa.Table | None, reported: Watermark | None
+        self, folder: Path, table: pa.Table | None, reported: Watermark | None, end: int | None
     ) -> Account:
+        reference, own = self._reference, self._own
+        assert reference is not None
+        assert own is not None
         closed = reported.passed if reported else self._closed
         if self.promise.last_row_wins and self.acknowledged == self.published:
             closed = _NEVER  # all is acknowledged, so the last rows are final: no window has to close
         found = replace(own, closed=closed).account(table)
         if (found.lost or found.duplicate or found.wrong) and ONE_CALL < self.published <= _CONFIRMED:
             # that slices are possible was shown on samples only: a fault counts once all events confirm it
-            whole = self._own_answer(reference, reference.whole(self.published))
-            found = replace(whole, closed=closed).account(table)
+            own = self._own_answer(reference, reference.whole(self.published))
+            found = replace(own, closed=closed).account(table)
         delay = reported.delay if reported else self._watermark // MICRO
+        if end is not None and (found.lost or found.not_reached) and _stamped(table):
+            due = closed_until(self.plan, self.origin, self.published, delay * MICRO)
+            of_users(own.rows, own.absent(table), due, self._ended(end), self.origin // MICRO).keep(folder)
         first = own.first_window()
         return found if first is None else replace(found, first_close=max(0, first + delay * MICRO - self.origin))
 
@@ -168,6 +187,12 @@ def _outputs(folder: Path) -> pa.Table | None:
     """The outputs of all queries in the order of their arrival."""
     tables = [t for query in sorted((folder / "outputs").glob("*")) if (t := read_parts(query)) is not None]
     return pa.concat_tables(tables) if tables else None
+
+
+def _stamped(table: pa.Table | None) -> bool:
+    """Whether outputs have the due time of their latest event, or none came: otherwise no latency of those that came is
+    known, and those that never came would be all there are."""
+    return table is None or STAMPS["event-time"] in countable(table)[0].column_names
 
 
 def _observed(table: pa.Table | None) -> dict[str, Ints]:

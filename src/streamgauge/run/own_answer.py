@@ -81,6 +81,29 @@ class OwnAnswer:
             sentence = "your reference returned other columns for the acknowledged events than for all published ones"
             raise ReferenceFailed(f"{sentence}: {error}") from error
 
+    def absent(self, observed: pa.Table | None) -> list[int]:
+        """Places of the reference's rows that did not come, whether they had to or not.
+
+        None of them where rows without a window change as more events come: which row was due is then unknown.
+        """
+        names = self._names()
+        came = self.rows.slice(0, 0) if observed is None else observed
+        if self.last_row_wins:
+            (seen, known), _ = plain_rows([came, self.rows], self._keys(names))
+            there = set(seen)
+            return [place for place, row in enumerate(known) if row not in there]
+        early = self.rows if self.acknowledged is None else self.acknowledged
+        (seen, known, before), tolerances = plain_rows([came, self.rows, early], names)
+        if Counter(renamed(before, known, tolerances)) - Counter(known):
+            return []
+        left, places = Counter(renamed(seen, known, tolerances)), []
+        for place, row in enumerate(known):
+            if left[row] > 0:
+                left[row] -= 1
+            else:
+                places.append(place)
+        return places
+
     def _names(self) -> list[str]:
         """The columns that are compared."""
         names = self.rows.column_names
