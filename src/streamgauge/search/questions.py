@@ -3,6 +3,7 @@
 from streamgauge.model.experiment import INSTANCES, LOAD, Dimension, Experiment, Span
 from streamgauge.model.profile import planned_load
 from streamgauge.search.line import LEAST_PRECISION, Line, listed
+from streamgauge.search.supported import RESOLUTION
 
 Fixed = tuple[tuple[str, float], ...]
 
@@ -33,7 +34,8 @@ def _line(experiment: Experiment, dimension: Dimension, span: Span, fixed: Fixed
     upwards = dimension.harder == "higher"
     values: tuple[float, ...] = ()
     if span.between is None or dimension.unit == "count" or experiment.search.strategy not in _SPANNING:
-        values = listed(span, dimension.unit, precision)
+        finest = RESOLUTION if dimension is LOAD else 0.0
+        values = listed(span, dimension.unit, max(precision, finest))
     ends = values or tuple(sorted(span.between or ()))
     if not ends:
         raise ValueError(f"the experiment names no values of {dimension.name}")

@@ -1,13 +1,14 @@
 """Strategies: pure functions from what is known of a line to the next step."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from streamgauge.model.experiment import Strategy
 from streamgauge.search import adaptive, nearby, peak
 from streamgauge.search.known import Known
 from streamgauge.search.line import Line
 from streamgauge.search.step import Bracket, Step, Try
-from streamgauge.search.supported import supported, why_wide
+from streamgauge.search.supported import supported, why_uncertain, why_wide
 
 
 def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
@@ -16,6 +17,8 @@ def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     if isinstance(step, Bracket) and line.may_peak:
         value = peak.next_value(line, known)
         return step if value is None else Try(value, "probe")
+    if isinstance(step, Bracket) and not line.continuous and step.holds is not None and step.fails is not None:
+        return replace(step, reason=step.reason or why_uncertain(line, known.pooled, step.holds, step.fails))
     return step
 
 
