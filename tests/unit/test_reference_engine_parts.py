@@ -1,12 +1,14 @@
 """The reference engine without its process: exact panes, an exact schedule, exactly the faults ordered."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from streamgauge.engines.base import Conditions, RealEngine
+from streamgauge.engines.base import Conditions, Endpoints, RealEngine
 from streamgauge.engines.reference import reference
+from streamgauge.engines.reference.deploy import queue_is
 from streamgauge.engines.reference.faults import Faults
 from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.engines.reference.panes import COLUMNS, Fired, Panes
@@ -14,6 +16,8 @@ from streamgauge.engines.reference.schedule import MOST_BEHIND, Schedule
 from streamgauge.engines.reference.truth import Truth
 from streamgauge.model.profile import LoadProfile, Piece, constant
 from streamgauge.model.units import SECOND
+from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transport.kafka.ends import KafkaEnds
 from streamgauge.workloads.sums import Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
@@ -186,3 +190,11 @@ def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence() -> None:
     (said,) = reference.suits({}, Conditions(params=(many,)))
     assert "at most 1M of them, and the workload has 2M" in said
     assert reference.suits({}, Conditions(params=(many | {"distribution": "single"},))) == []
+
+
+def test_case_9_over_kafka_the_engine_says_which_queue_is_meant() -> None:
+    on_queue = Endpoints(("grpc+unix:///q.sock",), "grpc+unix:///c.sock", 1, Path("trial"), ())
+    topics = KafkaEnds(Cluster("127.0.0.1:9092"), {"purchases": "in"}, "out", "binary")
+    over_kafka = Endpoints((), "grpc+unix:///c.sock", 1, Path("trial"), (), kafka=topics)
+    assert queue_is(over_kafka) == {"queue_is": "published − end offset of the batch last begun"}
+    assert queue_is(on_queue) == {}

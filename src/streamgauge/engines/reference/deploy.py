@@ -78,7 +78,8 @@ class ReferenceEngine:
         )
         running = starts.start(child, endpoints.folder)
         try:
-            yield ReferenceDeployment(running, self.describe(trial.options) | {"cores": list(child.cores)})
+            said = {"cores": list(child.cores), **queue_is(endpoints)}
+            yield ReferenceDeployment(running, self.describe(trial.options) | said)
         finally:
             running.stop()
 
@@ -112,6 +113,14 @@ class ReferenceDeployment:
     def end(self) -> None:
         """End the process: it has nothing to clean up."""
         self._running.stop()
+
+
+def queue_is(endpoints: Endpoints) -> dict[str, str]:
+    """Over Kafka, what the queue of the report is: the engine tells where each batch ends when it begins to read it.
+
+    Nothing on the queue, which knows what it has served.
+    """
+    return {} if endpoints.kafka is None else {"queue_is": "published − end offset of the batch last begun"}
 
 
 def _keys(params: dict[str, Any]) -> int:
