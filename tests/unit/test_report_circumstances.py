@@ -117,3 +117,32 @@ def test_the_page_and_the_document_have_them_too() -> None:
     assert found["batch_over_trigger"] == pytest.approx(0.81)
     assert found["growth"] == {"objective": "lag-trend <= 1%", "seconds": {"holds": 30, "fails": 33}}
     assert (found["foreign"], found["steal"], found["warmup_steady"]) == (0.013, 0.009, True)
+
+
+SENT = tuple(replace(t, facts={**t.facts, "send_interval_ns": 5_000_000}) for t in TRIALS)
+RESOLUTION = (
+    "the generator sends every 5ms, so event-time latencies include up to 5ms of waiting to be sent, 2.5ms on average"
+)
+
+
+def test_case_17_the_resolution_is_printed_in_the_terminal_and_in_json() -> None:
+    story = replace(RUN, trials=SENT)
+    console = Console(file=io.StringIO(), width=300)
+    console.print(render_run(view_run(story)))
+    assert isinstance(console.file, io.StringIO)
+    assert RESOLUTION in console.file.getvalue()
+    found = run_document(story)["findings"][0]["circumstances"]
+    assert found["resolution"] == RESOLUTION
+    assert RESOLUTION in found["sentences"]
+
+
+def test_case_17_the_line_on_the_resolution_names_the_queue_and_the_brokers_delay_over_kafka() -> None:
+    late = replace(SENT[0], measurement=replace(SENT[0].measurement, append_delay_p99=8e6))
+    queue = {"queue_is": "published − end offset of the batch last begun"}
+    story = replace(RUN, trials=(replace(late, facts={**late.facts, **queue}), *SENT[1:]))
+    assert "the broker had appended 99 % of the events of every trial within 8ms" in said(story)
+    assert said(story).endswith("; queue: published − end offset of the batch last begun")
+
+
+def test_case_17_a_simulated_run_has_no_resolution() -> None:
+    assert circumstances(RUN.findings[0], RUN.trials, RUN.asked).resolution is None

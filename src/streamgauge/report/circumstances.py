@@ -10,6 +10,7 @@ from streamgauge.model.finding import End, Finding, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+from streamgauge.report.machine import resolution
 from streamgauge.report.story import Judged, failing, holding
 
 _GROWTH = ("lag-trend", "latency-trend")
@@ -43,6 +44,8 @@ class Circumstances:
     """Mean duration of a micro-batch at the passing end, as a share of the trigger."""
     warmup_steady: bool | None
     sentences: tuple[str, ...]
+    resolution: str | None = None
+    """How fine latencies are, in a sentence, which is one of ``sentences`` too; None in simulated time."""
 
 
 def circumstances(finding: Finding, trials: Sequence[Judged], asked: Experiment | None) -> Circumstances:
@@ -51,7 +54,7 @@ def circumstances(finding: Finding, trials: Sequence[Judged], asked: Experiment 
     count = {kind: sum(t.verdict.kind is kind for t in trials) for kind in (VerdictKind.INVALID, VerdictKind.UNDECIDED)}
     objective = next((o for o in asked.objectives if o.metric in _GROWTH), None) if asked else None
     seconds = {name: t.measurement.judged_seconds for name, t in _speakers(finding, trials)}
-    batch, warm = _batch(passing), _warm(trials, asked)
+    batch, warm, fine = _batch(passing), _warm(trials, asked), resolution(trials)
     measured = {name: _measured(end, trials) for name, end in _ends(finding)}
     foreign = max((t.measurement.foreign_share for t in proofs), default=None)
     steal = max((t.measurement.steal_share for t in proofs), default=None)
@@ -63,6 +66,7 @@ def circumstances(finding: Finding, trials: Sequence[Judged], asked: Experiment 
         *_taken(foreign, steal),
         *([batch[1]] if batch else []),
         *([warm[1]] if warm else []),
+        *([fine] if fine else []),
     )
     return Circumstances(
         starts=max(len(finding.starts), 1),
@@ -75,6 +79,7 @@ def circumstances(finding: Finding, trials: Sequence[Judged], asked: Experiment 
         batch_over_trigger=batch[0] if batch else None,
         warmup_steady=warm[0] if warm else None,
         sentences=sentences,
+        resolution=fine or None,
     )
 
 

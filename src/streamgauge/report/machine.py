@@ -1,6 +1,6 @@
 """What it was measured on: machine, placement, engine, settings; all from what the run has stored."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -36,7 +36,7 @@ def measured_on(story: Story) -> tuple[Pair, ...]:
             *_engines(story),
             ("placement", _placement(story)),
             ("transport", transport(story)),
-            ("resolution", resolution(story)),
+            ("resolution", resolution(story.trials)),
             *_machine(story.environment),
             *_software(story),
         )
@@ -157,9 +157,9 @@ def transport(story: Story) -> str:
     return "; ".join(part for part in (way, _busy(story), _clocks(said)) if part)
 
 
-def resolution(story: Story) -> str:
+def resolution(trials: Sequence[Judged]) -> str:
     """How fine latencies are, and what the queue is where events travel over Kafka; nothing in simulated time."""
-    intervals = {t.facts["send_interval_ns"] for t in story.trials if t.facts.get("send_interval_ns")}
+    intervals = {t.facts["send_interval_ns"] for t in trials if t.facts.get("send_interval_ns")}
     if not intervals:
         return ""
     most = max(intervals)
@@ -167,11 +167,11 @@ def resolution(story: Story) -> str:
         f"the generator sends every {format_duration(most)}, so event-time latencies include up to "
         f"{format_duration(most)} of waiting to be sent, {format_duration(most / 2)} on average"
     ]
-    late = [t.measurement.append_delay_p99 for t in story.trials if t.measurement.append_delay_p99]
+    late = [t.measurement.append_delay_p99 for t in trials if t.measurement.append_delay_p99]
     if late:
         said.append(f"the broker had appended 99 % of the events of every trial within {format_duration(max(late))}")
     said += [
-        f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in story.trials if "queue_is" in t.facts)
+        f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in trials if "queue_is" in t.facts)
     ]
     return "; ".join(said)
 
