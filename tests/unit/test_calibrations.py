@@ -7,11 +7,18 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
+from search_play import experiment
 
+from streamgauge.engines.reference.options import ReferenceOptions
 from streamgauge.judge.generator import MOST_SEND_DELAY
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
+from streamgauge.model.experiment import EngineChoice
 from streamgauge.report.calibration import render_calibration
-from streamgauge.run.ceilings import CONFIRM, PROBE, SHARES, ScheduleLag, timely_rates
+from streamgauge.run.ceiling import with_ceiling
+from streamgauge.run.ceilings import CONFIRM, PROBE, SHARES, ScheduleLag, confirmed, timely_rates
+from streamgauge.run.clock import Limits
+from streamgauge.run.environment import machine_name
+from streamgauge.run.place import place
 from streamgauge.store.calibrations import abandoned, keep, kept, workspace
 from streamgauge.store.documents import encode, read_content
 
@@ -148,6 +155,73 @@ def test_case_12_a_rate_that_is_late_over_the_length_of_a_trial_gives_way_to_the
         *((16e6, PROBE), (16e6, CONFIRM)),
         *((12e6, PROBE), (12e6, CONFIRM)),
     ]
+
+
+def late_when_long(rate: float, seconds: float) -> ScheduleLag:
+    """In time in every short probe, and late over the length of a trial at more than 9M/s."""
+    return lag(rate, 90e6 if seconds == CONFIRM and rate > 9e6 else 20e6, seconds=seconds)
+
+
+def of_probes(probes: list[ScheduleLag]) -> Calibration:
+    """The calibration that ends with these probes."""
+    seen = tuple(probe(p.rate, p.p99, p.timely, p.seconds) for p in probes)
+    ceilings = replace(CEILINGS, believed=probes[-1].rate, probes=seen, confirmed=confirmed(probes))
+    return replace(made(), ceilings=ceilings)
+
+
+def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three_minutes_and_it_says_so() -> None:
+    probes = timely_rates(20e6, late_when_long)
+    assert [(p.rate, p.seconds, p.timely) for p in probes] == [
+        *((16e6, PROBE, True), (16e6, CONFIRM, False)),
+        *((12e6, PROBE, True), (12e6, CONFIRM, False)),
+        (9e6, PROBE, True),
+    ]
+    assert not confirmed(probes)
+    assert (
+        "searches go up to 45% of it, 9M/s, p99 send delay 20ms over 3 s; this rate is not confirmed over the length "
+        "of a trial, because events were late over 30 s at 16M/s and 12M/s; keep other work off the machine and "
+        "calibrate again" in " ".join(shown(of_probes(probes)).split())
+    )
+
+
+def test_case_12_a_rate_that_was_in_time_over_the_length_of_a_trial_is_confirmed() -> None:
+    probes = timely_rates(20e6, lambda rate, long: lag(rate, seconds=long))
+    assert confirmed(probes)
+    assert "not confirmed" not in shown(of_probes(probes))
+    assert "not confirmed" not in shown(made()), "older calibrations did not record it"
+
+
+def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_higher_one_was_in_time_for_a_while() -> (
+    None
+):
+    def look(rate: float, seconds: float) -> ScheduleLag:
+        return lag(rate, 20e6 if seconds == PROBE and rate > 11e6 else 90e6, seconds=seconds)
+
+    probes = timely_rates(20e6, look)
+    assert probes[-1].rate == pytest.approx(SHARES[-1] * 20e6)
+    assert of_probes(probes).problems()[-1] == (
+        "INVALID",
+        "p99 send delay 90ms even at 3M/s; keep other work off the machine",
+    )
+
+
+def test_case_12_whether_the_rate_is_confirmed_is_kept(tmp_path: Path) -> None:
+    keep(tmp_path, of_probes(timely_rates(20e6, late_when_long)))
+    found = kept(tmp_path, "box, 2 cores", "driver on 0")
+    assert found is not None
+    assert found.ceilings.confirmed is False
+
+
+def test_case_12_a_run_says_that_its_highest_load_is_not_confirmed(tmp_path: Path) -> None:
+    options = ReferenceOptions().model_dump()
+    asked = experiment()
+    asked = replace(asked, engines=(EngineChoice("reference", "reference", options),))
+    for timely in (True, False):
+        of = of_probes(timely_rates(20e6, late_when_long if not timely else lambda rate, long: lag(rate, seconds=long)))
+        keep(tmp_path, replace(of, machine=machine_name(), placement=place(options).sentence))
+        said = list[str]()
+        assert with_ceiling(asked, tmp_path, "t", said.append, Limits()).ceiling == of.ceilings.most
+        assert [" 9M/s, over the length of a trial" in each for each in said] == ([] if timely else [True])
 
 
 def test_case_2_a_broker_that_appends_late_is_not_believed_at_that_rate() -> None:

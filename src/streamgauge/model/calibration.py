@@ -46,6 +46,9 @@ class Ceilings:
     """The highest load at which ticks were safely in time; 0 in calibrations from before this was looked at."""
     probes: tuple[LagProbe, ...] = ()
     """Where it was looked, from the highest rate down."""
+    confirmed: bool | None = None
+    """Whether events were in time at the last of these rates over the length of a trial, and not in a short probe only;
+    None in calibrations from before this was recorded."""
 
     @property
     def most(self) -> float:
@@ -100,7 +103,7 @@ class Calibration:
         told += [(row.verdict, row.reasons) for row in self.latencies]
         bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
         probes = self.ceilings.probes
-        if probes and not any(probe.timely for probe in probes):
+        if probes and not probes[-1].timely:
             late = f"p99 send delay {format_duration(probes[-1].lag_p99)}"
             bad.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; keep other work off the machine"))
         return list(dict.fromkeys(bad))

@@ -27,7 +27,19 @@ def _believed(top: Ceilings) -> str:
     share = f"{top.most / top.queue:.0%} of it, " if top.queue else ""
     said = f"searches go up to {share}{format_rate(top.most)}"
     probe = next((p for p in reversed(top.probes) if p.rate == top.most), None)
-    return f"{said}, p99 send delay {format_duration(probe.lag_p99)} over {probe.seconds:g} s" if probe else said
+    if probe is None:
+        return said
+    late = "" if top.confirmed is not False else f"; {_unconfirmed(top)}"
+    return f"{said}, p99 send delay {format_duration(probe.lag_p99)} over {probe.seconds:g} s{late}"
+
+
+def _unconfirmed(top: Ceilings) -> str:
+    """That no probe of a trial's length was in time at the highest load of searches, and what to do."""
+    long = max(p.seconds for p in top.probes)
+    late = [format_rate(p.rate) for p in top.probes if p.seconds == long and not p.timely and p.rate > top.most]
+    why = f", because events were late over {long:g} s at {' and '.join(late)}" if late else ""
+    way_out = "keep other work off the machine and calibrate again"
+    return f"this rate is not confirmed over the length of a trial{why}; {way_out}"
 
 
 def _table(*columns: str) -> Table:

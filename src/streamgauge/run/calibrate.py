@@ -26,7 +26,15 @@ from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.run.ceiling import transport_named
-from streamgauge.run.ceilings import PROBE, ScheduleLag, collector_ceiling, queue_ceiling, schedule_lag, timely_rates
+from streamgauge.run.ceilings import (
+    PROBE,
+    ScheduleLag,
+    collector_ceiling,
+    confirmed,
+    queue_ceiling,
+    schedule_lag,
+    timely_rates,
+)
 from streamgauge.run.clock import Limits, elapsed_ns, now
 from streamgauge.run.launch import Launcher
 from streamgauge.run.perform import perform
@@ -140,7 +148,8 @@ def ceilings(at: Site) -> Ceilings:
             at.say("ceiling of the collector")
             collector = collector_ceiling(launcher, folder / "collector", placement)
     kept = tuple(_kept(probe) for probe in probes)
-    return Ceilings(queue, collector, lag.rate, lag.p50, lag.p99, lag.most, kept[-1].rate, kept)
+    late = (lag.p50, lag.p99, lag.most)
+    return Ceilings(queue, collector, lag.rate, *late, kept[-1].rate, kept, confirmed=confirmed(probes))
 
 
 def _kept(lag: ScheduleLag) -> LagProbe:

@@ -36,6 +36,12 @@ def with_ceiling(
         calibration = kept(root, machine_name(), placement.sentence, transport_named(experiment.transport))
         if calibration is not None:
             found.append(calibration.ceilings.most)
+            if calibration.ceilings.confirmed is False:
+                say(
+                    f"The calibration of this machine has not confirmed its highest load, "
+                    f"{format_rate(calibration.ceilings.most)}, over the length of a trial. Trials near it may be "
+                    "INVALID. Calibrate again while the machine is quiet."
+                )
         else:
             with workspace(root, token) as folder:
                 found.append(_unproven(folder, placement, say, limits, experiment.transport))

@@ -4,7 +4,7 @@ Used by ``streamgauge calibrate`` and by the benches. Everything here runs the r
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +53,8 @@ SAFE_LAG = MOST_SEND_DELAY // 2
 PROBE, CONFIRM = 3.0, 30.0
 """Seconds of a probe, and of the confirmation of the rate that it found: as long as a trial."""
 _CONFIRMED = 2
-"""How often a rate is confirmed at most: a calibration takes three minutes."""
+"""How often a rate is confirmed at most: a calibration takes three minutes. If both were late, the rate that it ends
+with is not confirmed, and the calibration says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,11 @@ def timely_rates(flat_out: float, probe: Callable[[float, float], ScheduleLag]) 
         if probes[-1].timely:
             break
     return probes
+
+
+def confirmed(probes: Sequence[ScheduleLag]) -> bool:
+    """Whether events were in time at the rate that ``timely_rates`` ended with over the length of a trial."""
+    return probes[-1].timely and probes[-1].seconds >= CONFIRM
 
 
 def collector_ceiling(
