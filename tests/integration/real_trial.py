@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -182,23 +182,35 @@ if os.fork():
 os.setsid()
 os.sched_setaffinity(0, {int(sys.argv[1])})
 print(os.getpid(), flush=True)
-ends = time.monotonic() + float(sys.argv[2])
-while time.monotonic() < ends:
-    pass
+ends, share = time.monotonic() + float(sys.argv[2]), float(sys.argv[3])
+while (now := time.monotonic()) < ends:
+    while time.monotonic() < now + share * 0.01:
+        pass
+    if share < 1:
+        time.sleep((1 - share) * 0.01)
 """
 
 
+def _kill(pid: int) -> None:
+    """End it, unless its time was over already."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
 @contextmanager
-def hogs(core: int, count: int = 1, longest: float = 60.0) -> Iterator[None]:
-    """Strangers that use all they can get of a core. They are nobody's children, or they would count as ours."""
+def hogs(core: int, count: int = 1, longest: float = 60.0, share: float = 1.0) -> Iterator[None]:
+    """Strangers that use all they can get of a core, or each a share: of 0.3, busy for 3 ms and asleep for 7 ms.
+
+    They are nobody's children, or they would count as ours. They end by themselves after ``longest`` seconds.
+    """
     with ExitStack() as stack:
         for _ in range(count):
-            argv = [sys.executable, "-c", _HOG, str(core), str(longest)]
+            argv = [sys.executable, "-c", _HOG, str(core), str(longest), str(share)]
             born = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
             assert born.stdout is not None
             pid = int(born.stdout.readline())
             OURS.add(pid)
-            stack.callback(os.kill, pid, signal.SIGKILL)
+            stack.callback(_kill, pid)
             born.stdout.close()
             born.wait()
         yield
