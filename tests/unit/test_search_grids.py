@@ -1,4 +1,4 @@
-"""Strategies on a list of loads, or on a grid of a range: bounds that the trials cannot prove are not given as certain."""
+"""Strategies on a list or a grid of loads: bounds that the trials cannot prove are not given as certain."""
 
 import pytest
 from search_play import HOLDS, Answer, experiment, found

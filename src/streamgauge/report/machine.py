@@ -170,9 +170,7 @@ def resolution(trials: Sequence[Judged]) -> str:
     late = [t.measurement.append_delay_p99 for t in trials if t.measurement.append_delay_p99]
     if late:
         said.append(f"the broker had appended 99 % of the events of every trial within {format_duration(max(late))}")
-    said += [
-        f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in trials if "queue_is" in t.facts)
-    ]
+    said += [f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in trials if "queue_is" in t.facts)]
     return "; ".join(said)
 
 

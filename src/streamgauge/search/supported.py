@@ -68,4 +68,6 @@ def why_uncertain(wanted: Line, pooled: Estimate | None, holds: float, fails: fl
             f"outside of these bounds.{near} Increase trial.duration, trial.limit or trial.repetitions, or search "
             "values that are further apart"
         )
-    return why_wide(wanted, line, pooled) if apart <= line.precision * _CLOSE and not wanted.narrow(holds, fails) else ""
+    return (
+        why_wide(wanted, line, pooled) if apart <= line.precision * _CLOSE and not wanted.narrow(holds, fails) else ""
+    )
