@@ -6,7 +6,8 @@ says. What lies between the ends is halved. A load that could not be decided sta
 not be decided either.
 
 One trial is never the failing end: it is measured a second time before it counts, and a third time if the two disagree.
-So are points that are not monotone, a failure below a load that held.
+So are points that are not monotone, a failure below a load that held, and a passing end that is to be close to the
+failing one: halving comes so near to the limit that one trial in two passes by chance.
 
 The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster than
 it can work at the length of batch that its objectives allow.
@@ -14,6 +15,7 @@ it can work at the length of batch that its objectives allow.
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from streamgauge.search.known import Known, Point
 from streamgauge.search.line import Line
@@ -27,6 +29,9 @@ HOLDING, _DRAINING = 0.97, 0.93
 do not, whose micro-batches are longer and cost less for an event."""
 _TWICE = 2
 """Full-length trials of the failing end, at least."""
+_NARROWEST, _CLOSE = 0.02, 0.03
+"""Bounds that lie no closer together than the first, because no estimate says where the limit is; below the second the
+passing end is measured twice as well."""
 _CLEARLY = 1.5
 """Steps of the precision by which a guess must differ to be followed."""
 _LEAP = 1.5
@@ -38,9 +43,9 @@ _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
 
 def next_step(wanted: Line, known: Known) -> Step:
     """The next trial, or the bracket."""
-    line = supported(wanted, None)
+    line = supported(replace(wanted, precision=max(wanted.precision, _NARROWEST)), None)
     value = _again(known.fails, *known.beyond) if known.beyond else None
-    value = value or _next_value(line, known) or _again(known.fails)
+    value = value or _next_value(line, known) or _again(known.fails, known.holds if line.precision < _CLOSE else None)
     if value is not None:
         return Try(value, "confirm")
     return known.bracket(_why_wide(line, known) or why_wide(wanted, line, None))
