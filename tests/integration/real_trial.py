@@ -199,9 +199,10 @@ def _kill(pid: int) -> None:
 
 @contextmanager
 def hogs(core: int, count: int = 1, longest: float = 60.0, share: float = 1.0) -> Iterator[None]:
-    """Strangers that use all they can get of a core, or each a share: of 0.3, busy for 3 ms and asleep for 7 ms.
+    """Unrelated processes that use all of a core, or a share of it each: with 0.3, busy for 3 ms and asleep for 7 ms.
 
-    They are nobody's children, or they would count as ours. They end by themselves after ``longest`` seconds.
+    They are not children of this process, or they would count as part of the run. They end by themselves after
+    ``longest`` seconds.
     """
     with ExitStack() as stack:
         for _ in range(count):

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from output_samples import ORIGIN, TRIAL
 
 from streamgauge.engines.base import Promise, UsersCodeFailed, Watermark
 from streamgauge.engines.spark.explain import BATCHES, watermark
 from streamgauge.engines.spark.progress import batch_row
 from streamgauge.engines.toolkit import Log, whole_numbers
-from streamgauge.model.profile import constant
-from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import MISSING
 from streamgauge.run.check_outputs import OutputCheck
@@ -23,25 +22,7 @@ from streamgauge.run.own_answer import ReferenceFailed
 from streamgauge.run.tell import KIND_NUMBER
 from streamgauge.stats import buckets
 from streamgauge.store.journal import Parts, read_rows
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
-
-LOAD, ORIGIN = 1_000.0, 1_700_000_000 * SECOND
-TRIAL = Trial(
-    number=1,
-    ask=Ask("load", LOAD, "measure"),
-    workload=windowed_aggregation.name,
-    params=WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump(),
-    engine="spark",
-    options={},
-    instances=1,
-    profile=constant(LOAD),
-    duration=10 * SECOND,
-    limit=10 * SECOND,
-    warmup=0,
-    warmup_limit=0,
-    queue_bound=0,
-    seed=5,
-)
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 
 def counted(events: pa.Table, params: dict[str, Any]) -> pa.Table:

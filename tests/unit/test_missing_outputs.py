@@ -6,35 +6,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from output_samples import ORIGIN, TRIAL
 
 from streamgauge.engines.base import Promise
-from streamgauge.model.profile import constant
-from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import MISSING
 from streamgauge.run.check_outputs import OutputCheck
 from streamgauge.run.tell import KIND_NUMBER
 from streamgauge.stats import buckets
 from streamgauge.store.journal import Parts, read_rows
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
+from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
-LOAD, ORIGIN, END = 1_000.0, 1_700_000_000 * SECOND, 7 * SECOND
-TRIAL = Trial(
-    number=1,
-    ask=Ask("load", LOAD, "measure"),
-    workload=windowed_aggregation.name,
-    params=WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump(),
-    engine="reference",
-    options={},
-    instances=1,
-    profile=constant(LOAD),
-    duration=10 * SECOND,
-    limit=10 * SECOND,
-    warmup=0,
-    warmup_limit=0,
-    queue_bound=0,
-    seed=5,
-)
+END = 7 * SECOND
 
 
 def check(promise: Promise, events: int) -> OutputCheck:

@@ -74,9 +74,8 @@ def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int 
 
     plan = question.trial
     usual = ((plan.warmup or 0) + plan.duration) / SECOND
-    # at its end a trial waits for the next acknowledgement, at most as long as a stall may take
     warmup = plan.warmup if plan.warmup is not None else plan.warmup_limit
-    # each part ends with a whole second
+    # each part ends with a whole second; the last one waits for an acknowledgement, at most as long as a stall may take
     longest = sum(math.ceil(part / SECOND) for part in (warmup, plan.limit, plan.stall))
     keys = ("least", "likely", "usual_most", "most")
     trials = {key: sum(f["trials"][key] for f in forecasts) for key in keys}

@@ -143,8 +143,11 @@ def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
 
 
 def _others(m: Measurement) -> str:
-    who = "the hypervisor took" if _is_steal(m) else "other processes used"
-    return f"{who} {format_share(m.foreign_share)} of the CPU of the system under test"
+    return f"{_who_took(m)} {format_share(m.foreign_share)} of the CPU of the system under test"
+
+
+def _who_took(m: Measurement) -> str:
+    return "the hypervisor took" if _is_steal(m) else "other processes used"
 
 
 def _is_steal(m: Measurement) -> bool:
@@ -185,7 +188,7 @@ def _without_burst(
     rest = measure(recording, much if cut is None else cut)
     found = _weighed(_judged(recording, rest, objectives), rest)
     seconds = int(np.count_nonzero(much))
-    who = "the hypervisor took" if _is_steal(measured) else "other processes used"
+    who = _who_took(measured)
     if cut is not None:
         left_out = f"{np.count_nonzero(cut)} s were left out, in {seconds} of which {who} CPU of the system under test"
         return replace(found, reasons=(*found.reasons, left_out))

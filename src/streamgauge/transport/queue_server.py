@@ -102,11 +102,13 @@ class Door(flight.FlightServerBase):  # type: ignore[misc]
                 started = self.books.offsets()
             return {"due": due, "offsets": [[*lane, started[lane][0], offset] for lane, offset in offsets.items()]}
         if action == "acknowledge":
+            offsets = _offsets(body)
             with self.lock:
-                return {"lag": self.books.acknowledge(_offsets(body), self._now()).lag}
+                return {"lag": self.books.acknowledge(offsets, self._now()).lag}
         if action == "taken":
+            offsets = _offsets(body)
             with self.lock:
-                self.books.take(_offsets(body))
+                self.books.take(offsets)
                 return {"waiting": self.books.waiting}
         if role != CONTROL:
             raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
