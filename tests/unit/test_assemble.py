@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from streamgauge.model.seconds import Latencies, Seconds
+from streamgauge.model.units import SECOND
 from streamgauge.run.assemble import MISSING, assemble, newest
 from streamgauge.run.chronicle import SECONDS as DRIVEN
+from streamgauge.run.monitor import CORES
 from streamgauge.run.place import Placement
 from streamgauge.run.tell import KIND_NUMBER, LATENCIES
 from streamgauge.store.journal import Journal
@@ -90,3 +92,18 @@ def test_all_that_was_new_at_each_look_is_the_whole_trial(tmp_path: Path) -> Non
     told = sorted(cell for stretch in stretches for cell in cells(stretch.latency("event-time")))
     assert told == sorted(cells(looks[-1].latency("event-time")))
     assert [stretch.stop for stretch in stretches] == list(range(1, 9))
+
+
+def test_steal_time_is_that_of_the_core_with_the_most_and_other_cpu_is_the_mean_over_the_cores(tmp_path: Path) -> None:
+    """Case 13: a micro-batch waits for its slowest core. Threads move, so other CPU is exact only over all cores."""
+    trial = Trial(tmp_path)
+    trial.drive(0, 1)
+    rows = [(1, 1, 20_000, 10_000), (1, 2, 0, 90_000), (2, 1, 40_000, 0), (2, 2, 20_000, 50_000), (2, 0, 7, 999_999)]
+    seconds, cores, other, stolen = zip(*rows, strict=True)
+    columns = {"time": [second * SECOND for second in seconds], "core": cores, "foreign_us": other, "steal_us": stolen}
+    with Journal(tmp_path / "monitor-cores", CORES) as journal:
+        rest = {name: [1_000_000 if name == "span_us" else 0] * len(rows) for name in CORES.names}
+        journal.append({**rest, **columns})
+    read = assemble(tmp_path, 1, Placement((0,), (1, 2)))
+    assert read["steal"].tolist() == [90_000, 50_000], "the second core: 140 ms in the trial, the first had 10 ms"
+    assert read["foreign"].tolist() == [10_000, 30_000]

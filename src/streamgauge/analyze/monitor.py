@@ -29,11 +29,16 @@ def _of_cores(cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> Da
     def on(chosen: Sequence[int], name: str) -> Column:
         return F.when(F.col("core").isin(*chosen), F.col(name)) if chosen else F.lit(0).cast("long")
 
-    return cores.select(
+    # a micro-batch waits for its slowest core: steal time is that of the core with the most of it in the whole trial
+    totals = cores.where(F.col("core").isin(*sut)).groupBy("core").agg(F.sum("steal_us").alias("total"))
+    most = totals.agg(F.max(F.struct("total", (-F.col("core")).alias("reversed"))).alias("most"))
+    most_stolen = F.col("core") == -F.col("most.reversed")
+    return cores.crossJoin(F.broadcast(most)).select(
         second_that_ended(F.col("time")).alias("second"),
         on(sut, "foreign_us").alias("strange"),
-        on(sut, "steal_us").alias("stolen"),
+        F.when(most_stolen, F.col("steal_us")).alias("stolen"),
         on(sut, "span_us").alias("span"),
+        F.when(most_stolen, F.col("span_us")).alias("stolen_span"),
         on(driver, "foreign_us").alias("driver_strange"),
         on(driver, "steal_us").alias("driver_stolen"),
         on(driver, "busy_us").alias("driver_busy"),
@@ -54,10 +59,10 @@ def watched(roles: DataFrame, cores: DataFrame, sut: Sequence[int], driver: Sequ
         "sut_cpu",
         "driver_cpu",
         floor_division(share, F.greatest("driver_busy", F.lit(1))).alias("run_delay"),
-        _parts_per_million(F.col("strange")).alias("foreign"),
-        _parts_per_million(F.col("stolen")).alias("steal"),
+        _parts_per_million("strange", "span").alias("foreign"),
+        _parts_per_million("stolen", "stolen_span").alias("steal"),
     )
 
 
-def _parts_per_million(taken: Column) -> Column:
-    return floor_division(taken * _MILLION, F.greatest("span", F.lit(1)))
+def _parts_per_million(taken: str, span: str) -> Column:
+    return floor_division(F.col(taken) * _MILLION, F.greatest(span, F.lit(1)))

@@ -85,7 +85,7 @@ LARGEST = (
     "skew",  # nanoseconds of due time: how far one Kafka partition was behind another at most
     "clock_step",  # nanoseconds: wall clock against monotonic clock
     "foreign",  # parts per million of the SUT's cores that were neither idle nor ours; only sums are above zero
-    "steal",  # parts per million of the SUT's cores that the hypervisor took, from us or from others
+    "steal",  # parts per million that the hypervisor took of the SUT core with the most steal time in the trial
 )
 COLUMNS = SUMMED + LATEST + LARGEST
 

@@ -105,7 +105,8 @@ def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]
         _of_role(roles, role, source, length)
         for role, source in ((SUT, "cpu_us"), (DRIVER, "cpu_us"), (DRIVER, "run_delay_ns"))
     )
-    foreign, stolen, span, _ = _of_cores(cores, placement.sut, length)
+    foreign, _, span, _ = _of_cores(cores, placement.sut, length)
+    _, stolen, passed, _ = _of_cores(cores, _most_stolen(cores, placement.sut), length)
     strange, robbed, _, busy = _of_cores(cores, placement.driver, length)
     return {
         "sut_cpu": sut_cpu,
@@ -113,8 +114,18 @@ def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]
         # the driver's threads also wait for each other; strangers answer for their share of its cores
         "run_delay": waited * np.clip(np.maximum(strange, robbed), 0, busy) // np.maximum(busy, 1),
         "foreign": foreign * 1_000_000 // np.maximum(span, 1),
-        "steal": stolen * 1_000_000 // np.maximum(span, 1),
+        "steal": stolen * 1_000_000 // np.maximum(passed, 1),
     }
+
+
+def _most_stolen(rows: Rows, cores: tuple[int, ...]) -> tuple[int, ...]:
+    """The one of these cores with the most steal time in the trial: a micro-batch waits for its slowest core.
+
+    CPU of other processes is the mean over the cores instead: threads move, so only its sum over cores is exact.
+    """
+    if not rows or not cores:
+        return cores
+    return (max(cores, key=lambda core: int(rows["steal_us"][rows["core"] == core].sum())),)
 
 
 def _of_role(rows: Rows, role: str, name: str, length: int) -> Ints:
