@@ -1,10 +1,13 @@
 """Events and outputs as values of Kafka's records: they read back, and other programs understand them."""
 
 import json
+import math
+import struct
 from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -234,9 +237,114 @@ def test_a_number_that_is_too_long_is_refused_with_its_column() -> None:
         open_format("avro", schema).encode(pa.record_batch([pa.array([2**42])], schema=schema))
 
 
-def test_only_whole_numbers_and_times_travel() -> None:
-    with pytest.raises(FormatError, match="the column name has the type string"):
-        open_format("json", pa.schema([("name", pa.string())]))
+MIXED = pa.schema(
+    [
+        *(("name", pa.string()), ("number", pa.int32()), ("share", pa.float64()), ("comment", pa.string())),
+        *(("moment", STAMP), ("mean", pa.float64())),
+    ]
+)
+texts = st.text(max_size=30) | st.sampled_from(("", '"', "a\\b", "line\nbreak", "NaN", "naïve 🙂", "\0"))
+longest = -2.2250738585072014e-308
+floats = st.floats(allow_nan=True, allow_infinity=True) | st.sampled_from((longest, 5e-324, -0.0, 1e22))
+Mixed = tuple[str | int | float | None, ...]
+
+
+def mixed(nulls: bool) -> st.SearchStrategy[list[Mixed]]:
+    """Rows of the columns of MIXED."""
+    none = st.none() if nulls else st.nothing()
+    cells = (texts, st.integers(0, 2**31 - 1), floats, texts, st.integers(0, 10**16 - 1), floats)
+    return st.lists(st.tuples(*(cell | none for cell in cells)), max_size=30)
+
+
+def mixed_batch(rows: Sequence[Mixed]) -> pa.RecordBatch:
+    columns = [pa.array([row[i] for row in rows], field.type) for i, field in enumerate(MIXED)]
+    return pa.RecordBatch.from_arrays(columns, schema=MIXED)
+
+
+def same(left: pa.RecordBatch, right: pa.RecordBatch) -> bool:
+    """Equal to the last bit, −0.0 is not 0.0; but one NaN is as good as another."""
+
+    def bits(column: pa.Array) -> pa.Array:
+        if column.type != pa.float64():
+            return column
+        return pc.if_else(pc.is_nan(column), math.nan, column).view(pa.int64())
+
+    return all(bits(one).equals(bits(other)) for one, other in zip(left.columns, right.columns, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=mixed(nulls=True))
+@settings(max_examples=150, deadline=None)
+def test_outputs_with_floats_text_and_nulls_read_back_in_every_format(name: FormatName, rows: list[Mixed]) -> None:
+    form, batch = output_format(name, MIXED), mixed_batch(rows)
+    values = values_of(form, batch)
+    assert len({len(value) for value in values.to_pylist()}) <= 1, "records are built many at a time, of one width"
+    assert same(form.decode(values), batch)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=mixed(nulls=False))
+@settings(max_examples=150, deadline=None)
+def test_events_with_floats_and_text_read_back_in_every_format(name: FormatName, rows: list[Mixed]) -> None:
+    form, batch = open_format(name, MIXED), mixed_batch(rows)
+    assert same(form.decode(values_of(form, batch)), batch)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(rows=st.lists(st.tuples(floats | st.none()), max_size=20))
+@settings(max_examples=60, deadline=None)
+def test_floats_without_text_have_a_fixed_width(name: FormatName, rows: list[tuple[float | None]]) -> None:
+    schema = pa.schema([("mean", pa.float64())])
+    form = output_format(name, schema)
+    batch = pa.RecordBatch.from_arrays([pa.array([row[0] for row in rows], pa.float64())], schema=schema)
+    assert form.encode(batch).shape == (len(rows), form.width)
+    assert same(form.decode(values_of(form, batch)), batch)
+
+
+@given(rows=mixed(nulls=True))
+@settings(max_examples=60, deadline=None)
+def test_json_with_floats_and_text_is_what_any_parser_reads(rows: list[Mixed]) -> None:
+    values = values_of(output_format("json", MIXED), mixed_batch(rows)).to_pylist()
+    for value, row in zip(values, rows, strict=True):
+        for cell, wanted in zip(json.loads(value).values(), row, strict=True):
+            if isinstance(wanted, float) and not math.isfinite(wanted):
+                assert repr(float(cell)) == repr(wanted)
+            else:
+                assert cell == wanted
+
+
+@given(rows=mixed(nulls=False))
+@settings(max_examples=60, deadline=None)
+def test_avro_with_text_of_the_shortest_form_is_read_too(rows: list[Mixed]) -> None:
+    def cell(value: str | float | None) -> bytes:
+        if isinstance(value, str):
+            return varint(len(value.encode())) + value.encode()
+        return struct.pack("<d", value) if isinstance(value, float) else varint(value or 0)
+
+    values = pa.array([b"".join(map(cell, row)) for row in rows], pa.binary())
+    assert same(open_format("avro", MIXED).decode(values), mixed_batch(rows))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("binary", b"\0\0\0\0\0\x09" + b"ab", "a text ends after its record"),
+        ("binary", b"\0\0\0", "should have 6 bytes or more"),
+        ("avro", varint(9) + b"ab", "the column name: a text ends after its record"),
+        ("avro", varint(2) + b"ab" + b"\1", "it ends elsewhere"),
+        ("avro", varint(2) + b"\xff\xff", "the column name: .*UTF8"),
+        ("json", b'{"name": 7}', "no JSON object"),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused(name: FormatName, value: bytes, sentence: str) -> None:
+    with pytest.raises(FormatError, match=sentence):
+        open_format(name, pa.schema([("name", pa.string())])).decode(pa.array([value], pa.binary()))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_type_that_cannot_travel_is_refused_with_its_column(name: FormatName) -> None:
+    with pytest.raises(FormatError, match=r"the column flag has the type bool; int32, int64, float64, text and"):
+        open_format(name, pa.schema([("flag", pa.bool_())]))
 
 
 def test_keys_are_what_kafka_writes_for_an_integer() -> None:

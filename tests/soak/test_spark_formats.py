@@ -1,6 +1,8 @@
 """Spark SQL reads what the generator writes, and its outputs are read back, in every format."""
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +75,46 @@ def test_outputs_that_spark_writes_are_read_with_every_sign_and_null(spark: Spar
     values = rows.toArrow().column("value").combine_chunks().cast(pa.binary())
     assert values.null_count == 0
     assert output_format(name, SCHEMA).decode(values).equals(batch)
+
+
+MIXED = pa.schema(
+    [
+        *(("name", pa.string()), ("number", pa.int32()), ("share", pa.float64()), ("comment", pa.string())),
+        *(("moment", STAMP), ("mean", pa.float64())),
+    ]
+)
+FLOATS = [0.1, -0.0, 1e22, 5e-324, -2.2250738585072014e-308, math.inf, -math.inf, math.nan, 12345678.9]
+TEXTS = ["", "plain", "naïve 🙂", '"quoted"', "back\\slash", "line\nbreak", "NaN", "x" * 300, " spaces "]
+
+
+def mixed(nulls: bool) -> pa.RecordBatch:
+    """Floats and texts of every kind."""
+    numbers = list(range(9))
+    columns: list[list[Any]] = [TEXTS, numbers, FLOATS, TEXTS[::-1], numbers, FLOATS[::-1]]
+    cells = [[None if nulls and (i + j) % 4 == 0 else c for j, c in enumerate(col)] for i, col in enumerate(columns)]
+    arrays = [pa.array(column, field.type) for column, field in zip(cells, MIXED, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=MIXED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_spark_reads_events_with_floats_and_text(spark: SparkSession, name: FormatName) -> None:
+    batch = mixed(nulls=False)
+    values = pa.array([value.tobytes() for value in open_format(name, MIXED).encode(batch)], pa.binary())
+    how = reading(name, MIXED)
+    read = spark.createDataFrame(pa.table({"value": values})).selectExpr(f"{how.parsed} AS {ROW}")
+    table = read.selectExpr(*how.columns).toArrow()
+    columns = [column.combine_chunks().cast(field.type) for column, field in zip(table.columns, MIXED, strict=True)]
+    assert repr(pa.RecordBatch.from_arrays(columns, schema=MIXED).to_pylist()) == repr(batch.to_pylist())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_outputs_with_floats_and_text_that_spark_writes_are_read(spark: SparkSession, name: FormatName) -> None:
+    batch = mixed(nulls=True)
+    rows = spark.createDataFrame(pa.Table.from_batches([batch])).selectExpr(
+        f"CAST({writing(name, MIXED)} AS BINARY) AS value"
+    )
+    values = rows.toArrow().column("value").combine_chunks().cast(pa.binary())
+    assert repr(output_format(name, MIXED).decode(values).to_pylist()) == repr(batch.to_pylist())
 
 
 def outputs() -> pa.RecordBatch:

@@ -132,8 +132,8 @@ def test_numbers_below_zero_and_nulls_are_exact_in_every_format(
 @pytest.mark.parametrize(
     ("column", "form", "sentence"),
     [
-        ("CAST(price AS STRING) AS word", "binary", "the output column word is string"),
-        ("CAST(price AS DOUBLE) AS price", "json", "the output column price is double"),
+        ("price > 100 AS expensive", "binary", "the output column expensive is boolean"),
+        ("CAST(price AS DECIMAL(9, 2)) AS price", "json", "the output column price is decimal(9,2)"),
         ("price + 1", "avro", "the output column (price + 1) cannot be written as avro"),
     ],
 )

@@ -18,6 +18,7 @@ from streamgauge.engines.base import Expected, UsersCodeFailed
 from streamgauge.model.profile import Plan
 from streamgauge.run.own_answer import WINDOW_END, OwnAnswer, ReferenceFailed
 from streamgauge.run.plain_rows import CannotCompareError, moments
+from streamgauge.transport.schemas import schema_of
 from streamgauge.workloads.base import EventStream, Workload
 
 ONE_CALL = 8_000_000
@@ -144,8 +145,9 @@ def _joined(parts: Iterator[pa.Table]) -> pa.Table:
 
 def events(workload: Workload, stream: EventStream, start: int, stop: int, stride: int = 1) -> pa.Table:
     """These events of a trial as a table, as the user's pipeline saw them: those whose number ``stride`` divides."""
-    batches = _batches(_schema(workload), stream, range(-(-start // stride) * stride, stop, stride))
-    return pa.Table.from_batches(list(batches), _schema(workload))
+    schema = schema_of(workload.schema)
+    batches = _batches(schema, stream, range(-(-start // stride) * stride, stop, stride))
+    return pa.Table.from_batches(list(batches), schema)
 
 
 def _batches(schema: pa.Schema, stream: EventStream, numbers: range) -> Iterator[pa.RecordBatch]:
@@ -154,11 +156,6 @@ def _batches(schema: pa.Schema, stream: EventStream, numbers: range) -> Iterator
         columns = stream.events(part.start, part.stop, part.step)
         arrays = [pa.array(np.asarray(columns[field.name])).view(field.type) for field in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _schema(workload: Workload) -> pa.Schema:
-    kinds = {"timestamp[us, tz=UTC]": pa.timestamp("us", "UTC"), "int32": pa.int32(), "int64": pa.int64()}
-    return pa.schema([(name, kinds.get(kind, pa.float64())) for name, kind in workload.schema])
 
 
 def ask(expected: Expected, table: pa.Table, params: dict[str, Any]) -> pa.Table:

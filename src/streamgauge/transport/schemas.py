@@ -7,6 +7,7 @@ _TYPES = {
     "int32": pa.int32(),
     "int64": pa.int64(),
     "float64": pa.float64(),
+    "text": pa.string(),
     STAMP: pa.timestamp("us", "UTC"),
 }
 

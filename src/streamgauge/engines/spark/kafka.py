@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
-from pyspark.sql.types import DataType, IntegerType, LongType, TimestampType
+from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, TimestampType
 
 from streamgauge.engines.spark.options import Ends
 from streamgauge.transport.kafka.columns import SEQUENCE, FormatName
@@ -20,7 +20,13 @@ from streamgauge.transport.schemas import STAMP, schema_of
 Columns = tuple[tuple[str, str], ...]
 _NO_SOURCE = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
 """How Spark calls it when its connector is missing."""
-KINDS: dict[type[DataType], str] = {IntegerType: "int32", LongType: "int64", TimestampType: STAMP}
+KINDS: dict[type[DataType], str] = {
+    IntegerType: "int32",
+    LongType: "int64",
+    DoubleType: "float64",
+    TimestampType: STAMP,
+    StringType: "text",
+}
 """The types of output columns that every format holds, as a workload writes them down."""
 
 
@@ -71,7 +77,7 @@ def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
         if kind is None:
             raise CannotTravel(
                 f"the output column {field.name} is {field.dataType.simpleString()}: outputs over Kafka have columns "
-                "of the types int, bigint and timestamp; cast it to one of them, or remove it"
+                "of the types int, bigint, double, timestamp and string; cast it to one of them, or remove it"
             )
         found.append((field.name, kind))
     return tuple(found)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from streamgauge.transport.kafka.avro import Avro
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.formats import Binary
+from streamgauge.transport.kafka.binary import Binary
+from streamgauge.transport.kafka.cells import FLOAT_WIDTH
+from streamgauge.transport.kafka.columns import FormatName, kind_of
 
+_JSON_TYPES = {pa.int32(): "INT", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 ROW = "row"
 """The column that a parsed value stands in between the two steps of reading."""
 
@@ -34,7 +36,7 @@ def reading(name: FormatName, schema: pa.Schema) -> Reading:
     if name == "avro":
         parsed = f"from_avro(value, '{Avro(schema).text}')"
         return Reading(parsed, tuple(f"{ROW}.`{field.name}`" for field in schema))
-    types = ", ".join(f"`{field.name}` {'INT' if field.type == pa.int32() else 'BIGINT'}" for field in schema)
+    types = ", ".join(f"`{field.name}` {_JSON_TYPES.get(field.type, 'BIGINT')}" for field in schema)
     parsed = f"from_json(CAST(value AS STRING), '{types}')"
     return Reading(parsed, tuple(f"{_time(field, f'{ROW}.`{field.name}`')} AS `{field.name}`" for field in schema))
 
@@ -44,12 +46,20 @@ def _time(field: pa.Field, number: str) -> str:
 
 
 def _unpacked(schema: pa.Schema) -> list[str]:
-    """Digits out of bytes: ``hex`` writes each byte of packed decimal as its two digits."""
-    found, at = [], 1
-    for field, width in zip(schema, Binary(schema).widths, strict=True):
-        digits = f"hex(substring({ROW}, {at}, {width}))"
-        number = f"CAST({digits} AS {'INT' if field.type == pa.int32() else 'BIGINT'})"
-        found.append(f"{_time(field, number)} AS `{field.name}`")
+    """Digits out of bytes: ``hex`` writes each byte of packed decimal as its two digits. Texts follow the last cell."""
+    layout = Binary(schema)
+    found, at, texts = [], 1, f"{layout.width + 1}"
+    for field, width in zip(schema, layout.widths, strict=True):
+        cell, kind = f"substring({ROW}, {at}, {width})", kind_of(field)
+        if kind == "text":
+            length = f"CAST(hex({cell}) AS INT)"
+            value = f"CAST(substring({ROW}, {texts}, {length}) AS STRING)"
+            texts += f" + {length}"
+        elif kind == "float":
+            value = f"CAST(CAST({cell} AS STRING) AS DOUBLE)"
+        else:
+            value = _time(field, f"CAST(hex({cell}) AS {'INT' if field.type == pa.int32() else 'BIGINT'})")
+        found.append(f"{value} AS `{field.name}`")
         at += width
     return found
 
@@ -64,8 +74,17 @@ def writing(name: FormatName, schema: pa.Schema) -> str:
         held = ", ".join(f"{number} AS {_quoted(field)}" for number, field in zip(numbers, schema, strict=True))
         return f"to_json(struct({held}))"
     widths = Binary(schema, outputs=True).widths
-    digits = [_packed(number, 2 * width) for number, width in zip(numbers, widths, strict=True)]
-    return f"unhex(concat({', '.join(digits)}))"
+    cells = [_cell(*column) for column in zip(schema, numbers, widths, strict=True)]
+    texts = [f"coalesce(hex({_quoted(field)}), '')" for field in schema if kind_of(field) == "text"]
+    return f"unhex(concat({', '.join([*cells, *texts])}))"
+
+
+def _cell(field: pa.Field, number: str, width: int) -> str:
+    """The cell of a column in hexadecimal: a number, the characters of a float, or the length of a text."""
+    kind = kind_of(field)
+    if kind == "float":
+        return f"hex(rpad(coalesce(CAST({number} AS STRING), ''), {FLOAT_WIDTH}, ' '))"
+    return _packed(f"octet_length({number})" if kind == "text" else number, 2 * width)
 
 
 def _packed(number: str, digits: int) -> str:

@@ -1,10 +1,13 @@
 """Events and outputs as the values of Kafka's records, and back: ``json``, ``binary`` and ``avro``. Pure.
 
-Rows are made with numpy, a column at a time, so all values of one format and schema have one width.
+Rows are made with numpy, a column at a time, so all values of one format and schema have one width. With columns of
+text they are as wide as the longest row of their batch.
 
-json    one object; numbers are filled up with spaces before them, which JSON allows
-binary  one number after the other as packed decimal: two digits to a byte, the highest first, without a sign
-avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders take
+json    one object; numbers are filled up with spaces before them, floats and text with spaces after, as JSON allows
+binary  one cell after the other. Whole numbers are packed decimal: two digits to a byte, the highest first, without a
+        sign. A float is text of 24 characters. Of text the length is there; the text itself follows the last cell
+avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders take. A row that is
+        shorter than the longest text of its batch has zeros after it, which decoders do not read
 
 Events have no nulls, and in ``binary`` no numbers below 0. Outputs may have both, since a user's function may:
 ``output_format`` has room for every number of 64 bits, a sign and a mark for null in ``binary``, and a union with null
@@ -26,23 +29,24 @@ import pyarrow as pa
 from pyarrow import json as arrow_json
 
 from streamgauge.transport.kafka.avro import NAME, Avro
+from streamgauge.transport.kafka.binary import Binary
+from streamgauge.transport.kafka.cells import FLOAT_WIDTH, SPACE, json_floats, json_texts, padded
 from streamgauge.transport.kafka.columns import (
     SEQUENCE,
     FormatError,
     FormatName,
-    as_column,
     digits_of,
+    kind_of,
     naming,
+    require_values,
     whole_numbers,
 )
-from streamgauge.transport.kafka.digits import lay_text, read_packed, read_signed, write_packed, write_signed
+from streamgauge.transport.kafka.digits import lay_text
 from streamgauge.transport.kafka.varints import Ints, Matrix
 
 KEY = "gem_pack_id"
 """The column that is the key of a record, where rows have it."""
 STAMP = pa.timestamp("us", "UTC")
-
-_SHOWN = 60
 
 
 class Format(Protocol):
@@ -111,12 +115,14 @@ class Json:
 
     def __init__(self, schema: pa.Schema, outputs: bool = False) -> None:
         self.schema, self._outputs = schema, outputs
+        self._texts = [kind_of(field) == "text" for field in schema]
         self._places = list[tuple[pa.Field, int, int]]()
         text = b""
         for field in schema:
             text += (b"," if text else b"{") + json.dumps(field.name).encode() + b":"
-            self._places.append((field, len(text), digits_of(field, outputs)))
-            text += b" " * digits_of(field, outputs)
+            room = _json_room(field, outputs)
+            self._places.append((field, len(text), room))
+            text += b" " * room
         self._template = np.frombuffer(text + b"}", np.uint8)
         self.width = len(self._template)
 
@@ -124,25 +130,43 @@ class Json:
         """Rows as values."""
         out = np.empty((rows.num_rows, self.width), np.uint8)
         out[:] = self._template
-        for (field, at, width), column in zip(self._places, rows.columns, strict=True):
+        parts, done = list[Matrix](), 0
+        for (field, at, width), column, text in zip(self._places, rows.columns, self._texts, strict=True):
             with naming(field):
-                numbers, missing = whole_numbers(column, self._outputs)
-                lay_text(out[:, at : at + width], numbers)
-            if missing is not None:
-                out[missing, at : at + width] = np.frombuffer(b"null".rjust(width), np.uint8)
-        return out
+                if text:
+                    require_values(column, self._outputs)
+                    parts += [out[:, done:at], padded(json_texts(column), SPACE)[0]]
+                    done = at
+                else:
+                    self._write(out[:, at : at + width], column)
+        return np.hstack([*parts, out[:, done:]]) if parts else out
+
+    def _write(self, out: Matrix, column: pa.Array) -> None:
+        """A column of numbers into its place."""
+        if column.type == pa.float64():
+            require_values(column, self._outputs)
+            out[:] = padded(json_floats(column), SPACE, out.shape[1])[0]
+            return
+        numbers, missing = whole_numbers(column, self._outputs)
+        lay_text(out, numbers)
+        if missing is not None:
+            out[missing] = np.frombuffer(b"null".rjust(out.shape[1]), np.uint8)
 
     def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
         """Values as rows: each value is one object on one line."""
         if not len(values):
             return pa.RecordBatch.from_pylist([], self.schema)
-        fields = [field if field.type == pa.int32() else pa.field(field.name, pa.int64()) for field in self.schema]
+        times = pa.types.is_timestamp
+        fields = [pa.field(field.name, pa.int64()) if times(field.type) else field for field in self.schema]
         try:
             lines = b"\n".join(values.to_pylist())
-            options = arrow_json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
-            table = arrow_json.read_json(pa.BufferReader(lines), parse_options=options)
-        except (TypeError, pa.ArrowException) as error:
-            raise FormatError(f"a value is no JSON object of whole numbers: {error}") from error
+            if pa.float64() in self.schema.types and (b'"NaN"' in lines or b'Infinity"' in lines):
+                table = _with_special_floats(lines, pa.schema(fields))
+            else:
+                options = arrow_json.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior="ignore")
+                table = arrow_json.read_json(pa.BufferReader(lines), parse_options=options)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise FormatError(f"a value is no JSON object of these columns: {error}") from error
         if len(table) != len(values):
             raise FormatError(f"{len(values)} values hold {len(table)} JSON objects; each must hold one")
         columns = [table.column(field.name).combine_chunks() for field in self.schema]
@@ -151,57 +175,24 @@ class Json:
         )
 
 
+def _json_room(field: pa.Field, outputs: bool) -> int:
+    """Characters of a column: text has the width that its batch needs, a float may be a name in quotes."""
+    rooms = {"text": 0, "float": FLOAT_WIDTH}
+    kind = kind_of(field)
+    return rooms[kind] if kind in rooms else digits_of(field, outputs)
+
+
+def _with_special_floats(lines: bytes, schema: pa.Schema) -> pa.Table:
+    """JSON objects of which some have NaN or an infinity, as a string, in a column of floats."""
+    rows = [json.loads(line) for line in lines.split(b"\n")]
+    floats = [field.name for field in schema if field.type == pa.float64()]
+    for row in rows:
+        row |= {name: float(row[name]) for name in floats if isinstance(row.get(name), str)}
+    return pa.Table.from_pylist(rows, schema)
+
+
 def _view(column: pa.Array, kind: pa.DataType) -> pa.Array:
     return column.view(STAMP).cast(kind) if pa.types.is_timestamp(kind) else column
-
-
-class Binary:
-    """One number after the other, as packed decimal."""
-
-    name: FormatName = "binary"
-
-    def __init__(self, schema: pa.Schema, outputs: bool = False) -> None:
-        self.schema, self._outputs = schema, outputs
-        self.widths = tuple(digits_of(field, outputs) // 2 for field in schema)
-        """Bytes of each column."""
-        self.width = sum(self.widths)
-
-    def encode(self, rows: pa.RecordBatch) -> Matrix:
-        """Rows as values."""
-        out = np.empty((rows.num_rows, self.width), np.uint8)
-        at = 0
-        for field, column, width in zip(self.schema, rows.columns, self.widths, strict=True):
-            with naming(field):
-                numbers, missing = whole_numbers(column, self._outputs)
-                if self._outputs:
-                    write_signed(out[:, at : at + width], numbers, missing)
-                else:
-                    write_packed(out[:, at : at + width], numbers)
-            at += width
-        return out
-
-    def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
-        """Values as rows."""
-        data = _matrix(values, self.width)
-        columns, at = [], 0
-        for field, width in zip(self.schema, self.widths, strict=True):
-            with naming(field):
-                part = data[:, at : at + width]
-                numbers, missing = read_signed(part) if self._outputs else (read_packed(part), None)
-                columns.append(as_column(numbers, field, missing))
-            at += width
-        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
-
-
-def _matrix(values: pa.BinaryArray, width: int) -> Matrix:
-    """Values of one width as rows of bytes."""
-    _, ends, data = values.buffers()
-    cuts = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1]
-    if values.null_count or np.any(np.diff(cuts) != width):
-        wrong = next(v for v in values.to_pylist() if v is None or len(v) != width)
-        raise FormatError(f"a value is {wrong[:_SHOWN] if wrong else wrong!r}; it should have {width} bytes")
-    whole = np.frombuffer(data or b"", np.uint8)
-    return whole[cuts[0] : cuts[-1]].reshape(-1, width) if len(values) else np.zeros((0, width), np.uint8)
 
 
 _KINDS: Mapping[FormatName, type[Json] | type[Binary] | type[Avro]] = {"json": Json, "binary": Binary, "avro": Avro}
