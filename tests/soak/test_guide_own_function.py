@@ -42,7 +42,13 @@ def typed_in(folder: Path, *arguments: str) -> Said:
 
 def test_the_guides_own_function_ends_with_bounds(tmp_path: Path) -> None:
     guide_project(tmp_path)
+    calibrate(tmp_path)
     ends_with_bounds(typed_in(tmp_path, "run", "my.yaml", "--json"))
+
+
+def calibrate(folder: Path, *options: str) -> None:
+    """As the guide says: without it, a fast function passes at every load that may be generated."""
+    assert typed_in(folder, "calibrate", *options).code == 0
 
 
 def ends_with_bounds(said: Said) -> None:

@@ -5,7 +5,7 @@ reference engine, whose capacity and delays are known, is measured as any engine
 the place of the queue.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -108,7 +108,7 @@ def calibrate(at: Site, machine: str) -> Calibration:
     """Everything, one after the other; nothing of it stays but the result."""
     begun, over_kafka = elapsed_ns(), at.kafka is not None
     found = ceilings(at)
-    rates = KAFKA_CAPACITIES if over_kafka else CAPACITIES
+    rates = known_capacities(KAFKA_CAPACITIES if over_kafka else CAPACITIES, found.most)
     left = reversed(range(len(rates) + len(DELAYS)))
     capacities = tuple(_undisturbed(partial(_capacity, at, rate=r), at, begun, next(left)) for r in rates)
     latencies = tuple(_undisturbed(partial(_latency, at, delay=d), at, begun, next(left)) for d in DELAYS)
@@ -116,6 +116,15 @@ def calibrate(at: Site, machine: str) -> Calibration:
     return Calibration(
         machine, at.placement.sentence, when, found, capacities, latencies, spent, transport_named(at.transport)
     )
+
+
+def known_capacities(rates: Sequence[float], most: float) -> tuple[float, ...]:
+    """The capacities that can be overloaded with at most ``most`` events per second, and the highest such one.
+
+    A load that is not sent on schedule makes the trial INVALID, whatever the reference engine does.
+    """
+    highest = most / _OVERLOAD
+    return (*(rate for rate in rates if rate <= highest), *((highest,) if highest < max(rates) else ()))
 
 
 def _undisturbed(attempt: Callable[[Path], Row], at: Site, begun: int, left: int) -> Row:
