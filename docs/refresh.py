@@ -46,7 +46,9 @@ def main() -> None:
     """Run the simulated experiment and the first experiment of the guide, and fill in what they print."""
     guide = "docs/guide/first-experiment.md"
     with tempfile.TemporaryDirectory() as folder:
-        fill("README.md", "demo", streamgauge(folder, "run", "simulated")[0])
+        result = streamgauge(folder, "run", "simulated")[0]
+        fill("README.md", "demo", result)
+        fill("docs/guide/reading-a-finding.md", "result", result)
         streamgauge(folder, "init", "first.yaml")
         shown, said = streamgauge(folder, "run", "first.yaml")
         fill(guide, "trials", said)

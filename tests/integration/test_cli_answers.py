@@ -76,7 +76,7 @@ def test_the_load_of_a_ramp_is_the_mean_of_what_was_planned_while_it_was_judged(
     (trial,) = said.document["trials"]
     assert trial["load"] == trial["measured"]["load"] == 1525.0
     assert trial["measured"]["published_rate"] == pytest.approx(1525.0, abs=1)
-    assert said.document["findings"][0]["sentence"] == "measured at 1.525k/s, the objective holds"
+    assert said.document["findings"][0]["sentence"] == "measured at 1.525k/s, every objective was met"
     shown = streamgauge("show", "--out", tmp_path / "runs").out
     assert "1.525k/s" in shown
     assert "1.05k/s" not in shown
@@ -120,7 +120,7 @@ def test_plan_promises_no_number_of_trials_that_noise_exceeds(tmp_path: Path) ->
     said = streamgauge("plan", write(tmp_path, text))
     assert said.code == 0
     assert "at most" not in said.out
-    assert "INVALID or undecided add to this" in " ".join(said.out.split())
+    assert "INVALID and UNDECIDED trials add to this" in " ".join(said.out.split())
     planned, ran = streamgauge("plan", write(tmp_path, text), "--json").document, run(tmp_path, text).document
     trials, seconds = len(ran["trials"]), sum(trial["seconds"] for trial in ran["trials"])
     assert planned["trials"]["usual_most"] < trials <= planned["trials"]["most"]
@@ -153,8 +153,8 @@ def test_a_plan_of_spark_has_the_time_of_the_clock(tmp_path: Path) -> None:
     assert 240 <= seconds["likely"] <= 360
     assert seconds["trials_likely"] <= 0.6 * seconds["likely"]
     shown = " ".join(streamgauge("plan", "quickstart").out.split())
-    assert "on the clock" in shown
-    assert "to start and warm up, to set up each trial and to check its outputs" in shown
+    assert "in total" in shown
+    assert "to start and warm up the system under test, to set up each trial and to check its outputs" in shown
     never = write(tmp_path, MEASURE.replace("{name: simulated, capacity: 100k/s, noise: 2%}", "spark"))
     plain, fresh = (
         streamgauge("plan", never, "--json", "--set", f"engine={engine}").document["seconds"]["likely"]

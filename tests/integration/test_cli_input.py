@@ -135,7 +135,7 @@ def test_clean_removes_what_a_killed_system_under_test_left(tmp_path: Path) -> N
     left.mkdir(parents=True)
     (left / "block").write_bytes(bytes(1000))
     listed = streamgauge("clean", "--out", runs)
-    assert "what a system under test left" in listed.out
+    assert "temporary files of a system" in listed.out
     assert streamgauge("clean", "--out", runs, "--yes").err.startswith("Deleted 1 folder, ")
     assert not left.exists()
 
@@ -167,7 +167,7 @@ def test_clean_of_a_linked_run_removes_the_link_and_says_that_the_folder_stays(t
     (runs / run.name).symlink_to(run)
     said = streamgauge("clean", run.name, "--out", runs, "--yes")
     assert said.code == 0, said.err
-    assert "which stays" in said.out
+    assert "which is kept" in said.out
     assert [path.name for path in runs.iterdir() if path.name != "index.json"] == []
     assert (run / "run.json").exists()
 

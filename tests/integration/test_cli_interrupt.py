@@ -15,7 +15,7 @@ def test_an_interrupted_run_keeps_its_trials_and_says_how_to_resume(number: sign
     assert process.stderr is not None
     run = process.stderr.readline().split()[1]
     first = process.stderr.readline()
-    assert first.startswith("trial 1 of about ")
+    assert first.startswith("[1/~")
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err

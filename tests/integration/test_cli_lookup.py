@@ -173,6 +173,6 @@ def test_recomputing_a_run_of_format_1_is_refused_before_spark_is_started(first_
     said = streamgauge("show", "@last", "--out", first_format, "--recompute")
     assert said.code == 2
     message = " ".join(said.err.split())
-    assert "was recorded in format 1, which does not have what today's rules need: " in message
-    assert "`streamgauge show 20261115-235312-quick-start-ab12` shows it as it was judged" in message
+    assert "was recorded in format 1, which lacks data that the current rules need: " in message
+    assert "`streamgauge show 20261115-235312-quick-start-ab12` shows its stored verdict" in message
     assert "Starting Spark" not in message

@@ -35,7 +35,7 @@ def test_a_run_ends_with_its_report_and_says_where(tmp_path: Path) -> None:
     assert said.err.splitlines()[-1] == f"report: {page}"
     text = page.read_text(encoding="utf-8")
     finding = said.out.splitlines()[0]
-    assert re.search(r"Holds .* and fails at .*\.", finding)
+    assert re.search(r"Sustainable throughput: .* passed, .* failed .*\.", finding)
     assert finding in text
 
 
@@ -58,7 +58,7 @@ def test_an_interrupted_run_has_a_report_of_what_is_finished(tmp_path: Path) -> 
     process = start("run", write(tmp_path), "--out", tmp_path / "runs", "--pace", "0.02")
     assert process.stderr is not None
     process.stderr.readline()
-    assert process.stderr.readline().startswith("trial 1 of about ")
+    assert process.stderr.readline().startswith("[1/~")
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -109,7 +109,7 @@ def test_the_page_goes_where_it_is_told(runs: Path, tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said(runs: Path, tmp_path: Path) -> None:
     said = streamgauge("report", "--out", runs, "--html", tmp_path / "none" / "x.html")
     assert said.code == 2
-    assert "cannot be written: No such file or directory. Name a file in a folder that exists." in said.err
+    assert "cannot be written: No such file or directory. Use a file in an existing folder." in said.err
 
 
 def test_a_report_that_cannot_be_kept_takes_nothing_from_the_run(runs: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_report_that_cannot_be_kept_takes_nothing_from_the_run(runs: Path) -> 
     assert said.code == 0
     assert "No report was written: cannot write" in said.err
     assert "--html FILE` writes it elsewhere" in said.err
-    assert "Holds " in said.out
+    assert "Sustainable throughput: " in said.out
 
 
 def test_a_damaged_recording_is_named_not_drawn(runs: Path) -> None:

@@ -171,7 +171,7 @@ def test_doctor_says_what_kafka_lacks_and_how_to_mend_it(tmp_path: Path, monkeyp
     monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
     (check,) = [c for c in streamgauge("doctor", "--json").document["checks"] if c["name"] == "kafka"]
     assert (check["state"], check["fix"].endswith("streamgauge setup kafka")) == ("note", True)
-    assert "not fetched yet: Kafka 4.3.0" in check["found"]
+    assert "not downloaded yet: Kafka 4.3.0" in check["found"]
 
 
 @needs_kafka

@@ -83,7 +83,7 @@ def test_a_variable_without_a_secret_is_named_with_the_line_to_type(environment:
         (f"{CANARY}\n{CANARY}\n".encode(), 0o600, "in one line, and nothing else"),
         (b"\n", 0o600, "in one line, and nothing else"),
         (b"\xff\xfe" + CANARY.encode(), 0o600, "is no text"),
-        (CANARY.encode(), 0o644, r"everybody on this machine may read the secret in .*; type: chmod o-rwx "),
+        (CANARY.encode(), 0o644, r"every user of this machine can read the secret in .*Run `chmod o-rwx "),
     ],
 )
 def test_a_file_that_does_not_do_is_named_and_its_content_is_not(

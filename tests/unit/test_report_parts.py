@@ -148,7 +148,7 @@ class TestWhatWasChecked:
         wrong = replace(STORY.trials[0], outcome=Outcome(account=Account(100, 99, lost=1, wrong=2, checked=True)))
         said = outputs_checked([wrong, *STORY.trials[1:]])
         assert said == (
-            "Outputs were checked: 399 rows of 4 trials against the reference answer, record by record: "
+            "Outputs were checked: 399 rows of 4 trials were compared with the reference result: "
             "1 lost, 0 duplicate, 2 wrong, 0 late."
         )
 
@@ -162,7 +162,7 @@ class TestWhatWasChecked:
             said = outputs_checked([crashed])
             assert said == "Correctness is unchecked: no output was due before the trial ended (crashed)."
             assert outputs_checked([crashed, *STORY.trials[1:]]).endswith(
-                "300 rows of 3 trials against the reference answer, record by record: "
+                "300 rows of 3 trials were compared with the reference result: "
                 "0 lost, 0 duplicate, 0 wrong, 0 late. 1 trial could not be checked."
             )
 
@@ -192,7 +192,7 @@ class TestWhatWasChecked:
         told = replace(plain, facts={"unchecked": "its rows have no key."})
         crashed = replace(plain, outcome=Outcome("crashed"))
         for trial, reason in (
-            (plain, "there is no reference answer"),
+            (plain, "there is no reference result"),
             (own, "the job is your own, and no reference function"),
             (told, "its rows have no key."),
             (crashed, "no trial came to its end (crashed)"),

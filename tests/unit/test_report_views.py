@@ -16,9 +16,10 @@ from streamgauge.report.terminal import render_run
 from streamgauge.report.view import view_run
 
 SHOWN = """\
-Holds 100k/s and fails at 104k/s (4.0% apart).
-  holds at 100k/s (trial 2)
-  fails at 104k/s (trial 3)
+Sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 %
+apart).
+  passed at 100k/s (trial 2)
+  failed at 104k/s (trial 3)
   4 trials, 2m 20s of trial time
   note: 102k/s could not be decided (trial 4)
   circumstances:
@@ -30,24 +31,26 @@ Holds 100k/s and fails at 104k/s (4.0% apart).
     - others took up to 0% of the system's cores at the two bounds, 0% of it the
     hypervisor
     - every trial became steady after its warm-up
-  why it stopped there (trial 3, 104k/s):
+  what limited it (trial 3, 104k/s):
     - its core was 97 % busy
     - Python workers took 31 % of the core
 
-latency      at avg min max p50   p90 p95 p99 windows
-event-time 100% 5ms 1ms   – 4ms 1.23s   –   –      10
-event-time  90% 5ms 1ms   – 4ms 1.23s   –   –      10
+latency      at avg min max p50   p90 p95 p99 window results
+event-time 100% 5ms 1ms   – 4ms 1.23s   –   –             10
+event-time  90% 5ms 1ms   – 4ms 1.23s   –   –             10
   –: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); longer
   trials or shorter windows give more.
 
-trial for        load time verdict    because
-    1 estimate   1M/s  35s OVERLOADED the queue grows by 900k/s [of 1M/s]
-    2 confirm  100k/s  35s SUSTAINED  [holds] the queue grows by 0/s
-    3 confirm  104k/s  35s OVERLOADED [fails] the queue grows by 4k/s
-    4 measure   90k/s  35s SUSTAINED  [90%] the queue grows by 0/s
+trial purpose    load time verdict    role         reason
+    1 estimate   1M/s  35s OVERLOADED              the queue grows by 900k/s
+                                                   [of 1M/s]
+    2 confirm  100k/s  35s SUSTAINED  passed bound the queue grows by 0/s
+    3 confirm  104k/s  35s OVERLOADED failed bound the queue grows by 4k/s
+    4 measure   90k/s  35s SUSTAINED  90 % of the  the queue grows by 0/s
+                                      result
 
-Outputs were checked: 400 rows of 4 trials against the reference answer, record
-by record: 0 lost, 0 duplicate, 0 wrong, 0 late.
+Outputs were checked: 400 rows of 4 trials were compared with the reference
+result: 0 lost, 0 duplicate, 0 wrong, 0 late.
 run 20260101-120000-x-ab
 """
 
@@ -58,8 +61,14 @@ def shown(story: Story, width: int = 80, colours: bool = False) -> str:
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
-def test_the_answer_comes_first_then_the_bracket_then_every_trial() -> None:
+def test_the_result_comes_first_then_its_bounds_then_every_trial() -> None:
     assert shown(STORY) == SHOWN
+
+
+def test_in_40_columns_latencies_and_trials_are_paragraphs() -> None:
+    text = " ".join(shown(STORY, 40).split())
+    assert "event-time latency at 100%: avg 5ms, min 1ms, max –, p50 4ms, p90 1.23s" in text
+    assert "trial 2: confirm at 100k/s, 35 s, passed bound SUSTAINED the queue grows by 0/s" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])

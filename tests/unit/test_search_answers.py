@@ -40,11 +40,16 @@ def test_a_range_of_counts_is_whole_numbers_as_close_as_the_precision_asks() -> 
     assert all(b - a == 1 or b / a <= 1.05 for a, b in pairwise(wide))
 
 
+UP_TO_THE_END = (
+    "sustainable throughput: everything up to 5M events/s passed, the end of the range; raise load.between[1]"
+)
+
+
 def test_sustainable_throughput_reads_as_a_bracket_of_the_load() -> None:
     finding = only(
         experiment(span=Span(values=(712_000.0, 746_000.0, 800_000.0))), lambda a: verdict(a.value < 730_000)
     )
-    assert finding.sentence == "holds 712k/s and fails at 746k/s (4.8% apart)"
+    assert finding.sentence == "sustainable throughput: 712k events/s passed, 746k events/s failed (4.8 % apart)"
     assert (finding.line, finding.engine, finding.dimension, finding.unit) == ("", "simulated", "load", "rate")
     assert finding.notes == ()
 
@@ -53,10 +58,12 @@ def test_when_all_hold_the_finding_says_which_end_to_move() -> None:
     for strategy in STRATEGIES:
         finding = only(experiment(span=RANGE, strategy=strategy), lambda _: HOLDS)
         assert finding.status == "all-hold"
-        assert finding.sentence == "holds up to 5M/s, the end of the range; raise load.between[1]"
+        assert finding.sentence == UP_TO_THE_END
         assert finding.fails is None
     listed_values = only(experiment(), lambda _: HOLDS)
-    assert listed_values.sentence == "holds up to 5/s, the end of the range; add a higher value to load"
+    assert listed_values.sentence == (
+        "sustainable throughput: everything up to 5 events/s passed, the end of the range; add a higher value to load"
+    )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -67,20 +74,27 @@ def test_case_14_a_search_that_holds_up_to_the_maximum_reliable_load_is_limited_
     (finding,), past = found(limited, lambda _: HOLDS)
     assert max(told.ask.value for told in past) == 2_000_000
     assert finding.status == "all-hold"
-    assert finding.sentence == "holds at least 2M/s, limited by the driver, which is believed up to 2M/s"
+    assert finding.sentence == (
+        "sustainable throughput: at least 2M events/s passed; streamgauge can generate at most 2M events/s reliably on "
+        "this machine, so the limit of the engine is not known: run `streamgauge calibrate`, or give the load driver "
+        "more cores"
+    )
     assert exit_code_of([finding], {told.trial: told.verdict for told in past}) is ExitCode.FINE
 
 
 def test_case_14_a_ceiling_above_the_range_limits_nothing() -> None:
     finding = only(replace(experiment(span=RANGE, strategy="adaptive"), ceiling=6_000_000.0), lambda _: HOLDS)
-    assert finding.sentence == "holds up to 5M/s, the end of the range; raise load.between[1]"
+    assert finding.sentence == UP_TO_THE_END
 
 
 def test_when_none_holds_the_finding_says_which_end_to_move() -> None:
     for strategy in STRATEGIES:
         finding = only(experiment(span=RANGE, strategy=strategy), lambda _: FAILS)
         assert finding.status == "none-holds"
-        assert finding.sentence == "fails at 10k/s already, the easy end of the range; lower load.between[0]"
+        assert finding.sentence == (
+            "sustainable throughput: even 10k events/s, the lowest load of the range, missed the objective; "
+            "lower load.between[0]"
+        )
         assert finding.holds is None
 
 
@@ -123,7 +137,7 @@ def test_capacity_has_one_bracket_for_each_number_of_instances() -> None:
     question = experiment("capacity", RANGE, instances=Span(values=(1.0, 4.0)))
     findings, _ = found(question, lambda ask: verdict(ask.value <= 100_000 * dict(ask.fixed)["instances"]))
     assert [f.line for f in findings] == ["instances=1", "instances=4"]
-    assert findings[1].sentence.startswith("with 4 instances: holds 3")
+    assert findings[1].sentence.startswith("sustainable throughput with 4 instances: 3")
     for finding, boundary in zip(findings, (100_000, 400_000), strict=True):
         assert finding.holds
         assert finding.fails
@@ -140,16 +154,16 @@ def test_the_shortest_slide_is_found_where_lower_is_harder(strategy: Strategy) -
     assert finding.fails.value < 130e6 <= finding.holds.value
     assert finding.width is not None
     assert finding.width <= 0.05 * 1.0001
-    assert finding.sentence.startswith("slide holds 1")
+    assert finding.sentence.startswith("slide: 1")
     shortest = only(experiment("extreme", between, strategy, dimension=SLIDE), lambda _: HOLDS)
-    assert shortest.sentence == "slide holds down to 10ms, the end of the range; lower slide.between[0]"
+    assert shortest.sentence == "slide: everything down to 10ms passed, the end of the range; lower slide.between[0]"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_greatest_height_is_a_whole_number(strategy: Strategy) -> None:
     question = experiment("extreme", Span(between=(1, 9)), strategy, dimension=HEIGHT)
     finding = only(question, lambda ask: verdict(ask.value <= 4))
-    assert finding.sentence == "height holds 4 and fails at 5 (25.0% apart)"
+    assert finding.sentence == "height: 4 passed, 5 failed (25.0 % apart)"
     assert finding.status == "bracketed"
 
 
@@ -162,14 +176,14 @@ def test_a_plain_measurement_asks_every_load_with_every_number_of_instances() ->
     assert {t.ask.purpose for t in past} == {"measure"}
     assert [f.line for f in findings] == [f"instances={n}, load={v}" for n in (1, 2) for v in (10, 20)]
     assert {f.status for f in findings} == {"measured"}
-    assert findings[1].sentence == "with 1 instance: measured at 20/s, the objective is missed"
+    assert findings[1].sentence == "with 1 instance: measured at 20/s, an objective was missed"
     assert [f.trials for f in findings] == [2, 2, 2, 2]
 
 
 def test_a_crash_in_a_plain_measurement_is_a_failure_of_the_system_under_test() -> None:
     plain = experiment("nothing", Span(values=(200.0, 300.0)))
     findings, _ = found(plain, lambda a: CRASHES if a.value > 250 else HOLDS)
-    assert findings[0].sentence == "measured at 200/s, the objective holds"
+    assert findings[0].sentence == "measured at 200/s, every objective was met"
     assert findings[1].sentence == (
         "measured at 300/s, the system under test failed: the system under test exited with code 137"
     )
@@ -180,7 +194,7 @@ def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
     question = replace(experiment("nothing", Span()), profile=shape, trial=TrialPlan(duration=20 * SECOND))
     findings, past = found(question, lambda _: HOLDS)
     assert [(t.ask.dimension, t.ask.value) for t in past] == [("load", 200.0)]
-    assert findings[0].sentence == "measured at 200/s, the objective holds"
+    assert findings[0].sentence == "measured at 200/s, every objective was met"
 
 
 def test_adaptive_on_a_list_goes_where_the_overload_points() -> None:
@@ -194,7 +208,7 @@ def test_adaptive_on_a_list_goes_where_the_overload_points() -> None:
         return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=Estimate(431.0, 5.0))
 
     finding = only(experiment(span=Span(values=values), strategy="adaptive"), judge)
-    assert finding.sentence.startswith("holds 430/s and fails at 440/s")
+    assert finding.sentence.startswith("sustainable throughput: 430 events/s passed, 440 events/s failed")
     assert asked == [990, 430, 440, 430, 440]
 
 
@@ -206,7 +220,7 @@ def test_adaptive_on_a_list_survives_an_estimate_that_is_far_off() -> None:
         return HOLDS if ask.value <= 80 else Verdict(VerdictKind.OVERLOADED, (), estimate=estimate)
 
     findings, past = found(experiment(span=Span(values=values), strategy="adaptive"), judge)
-    assert findings[0].sentence.startswith("holds 80/s and fails at 81/s")
+    assert findings[0].sentence.startswith("sustainable throughput: 80 events/s passed, 81 events/s failed")
     assert len(past) < 15
 
 

@@ -105,7 +105,9 @@ def test_what_was_proven_below_a_load_that_stays_invalid_is_the_answer() -> None
     assert 430_000 <= finding.holds.value < 450_000
     assert finding.fails is None
     assert (
-        finding.sentence == "holds at least 430k/s; 451.3k/s could not be measured because the generator was 40 ms late"
+        finding.sentence
+        == "sustainable throughput: 430k events/s passed; 451.3k events/s could not be measured because "
+        "the generator was 40 ms late"
     )
     assert exit_code_of([finding], {t.trial: t.verdict for t in past}) == 6
 
@@ -167,7 +169,7 @@ def test_a_line_without_any_decision_says_so() -> None:
         finding = only(experiment(span=span, strategy=strategy), lambda _: UNDECIDED)
         assert finding.status == "wide"
         assert (finding.holds, finding.fails) == (None, None)
-        assert finding.sentence == "could not be decided at any value"
+        assert finding.sentence == "sustainable throughput: could not be decided at any value"
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -306,4 +308,4 @@ def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
     assert first.holds.value < 700_000 < first.fails.value
     assert "the budget of 10m is spent" in first.sentence
     assert any("not confirmed at full length" in note for note in first.notes)
-    assert second.sentence == "with 2 instances: not searched: the budget of 10m is spent"
+    assert second.sentence == "sustainable throughput with 2 instances: not searched: the budget of 10m is spent"

@@ -67,7 +67,9 @@ def test_a_run_of_format_1_is_shown_as_it_was_judged_and_not_recomputed(tmp_path
     shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
     run = Store(tmp_path / "runs").find("@last")
     assert {trial.verdict.kind for trial in run.trials()} == {VerdictKind.SUSTAINED}
-    with pytest.raises(Trouble, match=r"Trial 1 .* was recorded in format 1, which does not have what today's rules"):
+    with pytest.raises(
+        Trouble, match=r"Trial 1 .* was recorded in format 1, which lacks data that the current rules need"
+    ):
         chosen_trials(run, None)
 
 

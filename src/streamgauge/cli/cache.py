@@ -1,4 +1,4 @@
-"""Where what was fetched once is kept for this user."""
+"""The folder of downloaded files that this user keeps between runs."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``streamgauge calibrate``: how far this harness can be believed on this machine."""
+"""``streamgauge calibrate``: measure the limits and the measurement errors of streamgauge on this machine."""
 
 import os
 import secrets
@@ -19,29 +19,41 @@ if TYPE_CHECKING:
 
 
 class Transport(StrEnum):
-    """What is between generator and system under test."""
+    """How events reach the system under test."""
 
     QUEUE = "queue"
     KAFKA = "kafka"
 
 
 class Format(StrEnum):
-    """How events are written into Kafka's records."""
+    """The formats of records on Kafka."""
 
     BINARY = "binary"
     JSON = "json"
     AVRO = "avro"
 
 
-Cores = Annotated[int, typer.Option("--cores", min=1, help="Cores of the system under test, as engine.cores.")]
-Over = Annotated[Transport, typer.Option("--transport", help="What is between generator and system under test.")]
-Records = Annotated[Format, typer.Option("--format", help="Of Kafka's records, as transport.format.")]
+Cores = Annotated[
+    int,
+    typer.Option("--cores", min=1, help="Cores of the system under test; same as engine.cores in the experiment file."),
+]
+Over = Annotated[
+    Transport,
+    typer.Option(
+        "--transport",
+        help="How events reach the system under test: queue = memory of the load driver, kafka = local Kafka broker.",
+    ),
+]
+Records = Annotated[
+    Format,
+    typer.Option("--format", help="Record format on Kafka; same as transport.format in the experiment file."),
+]
 Cluster = Annotated[
     str | None,
     typer.Option(
         "--cluster",
         metavar="EXPERIMENT",
-        help="Measure over the Kafka cluster that this experiment names, with its transport options.",
+        help="Measure on the external Kafka cluster of this experiment, with its transport options.",
     ),
 ]
 
@@ -55,7 +67,7 @@ def command(
     cluster: Cluster = None,
     json: Json = False,
 ) -> None:
-    """Measure the driver itself: its ceilings, its schedule lag, and known capacities and delays."""
+    """Measure how much load streamgauge can generate on this machine and how accurate its measurements are."""
     talk = Talk(json)
 
     from streamgauge.cli.runs import open_store
@@ -75,7 +87,7 @@ def command(
         raise Trouble(str(error).replace("engine.cores", "--cores")) from None
     choice = _of_experiment(cluster, form) if cluster is not None else _transport(transport, form)
     root, limits = open_store(out).root, with_kafka(Limits(runtime=runtime_folder()), choice, talk.say)
-    talk.say(f"Calibrating takes about {format_duration(ABOUT)}; keep this machine quiet meanwhile.")
+    talk.say(f"The calibration takes about {format_duration(ABOUT)}. Run nothing else on this machine until it ends.")
     with (
         workspace(root, secrets.token_hex(3)) as folder,
         site(folder, placement, talk.say, limits, choice) as at,
@@ -94,7 +106,7 @@ def _transport(transport: Transport, form: Format) -> "TransportChoice":
 
     if transport is not Transport.KAFKA:
         if form is not Format.BINARY:
-            raise Trouble("--format is that of Kafka's records: it needs --transport kafka")
+            raise Trouble("--format sets the record format on Kafka. Add --transport kafka, or omit --format.")
         return TransportChoice()
     from streamgauge.transport.kafka.options import KafkaOptions
 
@@ -102,20 +114,20 @@ def _transport(transport: Transport, form: Format) -> "TransportChoice":
 
 
 def _of_experiment(experiment: str, form: Format) -> "TransportChoice":
-    """The transport of an experiment on a cluster of the user's."""
+    """The transport of an experiment on an external Kafka cluster."""
     from streamgauge.cli.load import load_experiment
     from streamgauge.transport.kafka.options import kafka_options
 
     choice = load_experiment(experiment, None).transport
     options = kafka_options(choice)
     if options is None or options.cluster is None:
-        raise Trouble(f"{experiment} names no Kafka cluster (transport.cluster). Use --transport instead of --cluster.")
+        raise Trouble(f"{experiment} has no transport.cluster. Use --transport kafka instead of --cluster.")
     if form is not Format.BINARY:
         raise Trouble(f"--cluster takes the format from {experiment}. Set transport.format there, and omit --format.")
     return choice
 
 
 def runtime_folder() -> Path | None:
-    """Where sockets go: $XDG_RUNTIME_DIR, if it is set."""
+    """The folder for sockets: $XDG_RUNTIME_DIR, if it is set."""
     named = os.environ.get("XDG_RUNTIME_DIR")
     return Path(named) if named else None

@@ -1,4 +1,4 @@
-"""``streamgauge clean``: throw away what crashes left, whole runs, or topics. Lists first, deletes only with --yes."""
+"""``streamgauge clean``: delete files left by crashed trials, whole runs, or Kafka topics. Only lists without --yes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 References = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[RUN]...", help="Runs to delete whole; without any: leftovers of crashes."),
+    typer.Argument(
+        metavar="[RUN]...",
+        help="Runs to delete: run ids, unique prefixes, experiment names (the latest run), @last or @last~1. "
+        "Without this argument, only files left by crashed trials.",
+    ),
 ]
 
 Cluster = Annotated[
@@ -22,7 +26,8 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="EXPERIMENT",
-        help="Topics of runs on the Kafka cluster that this experiment names, instead.",
+        help="Delete topics on the external Kafka cluster of this experiment instead of files: those of the given "
+        "runs (id, prefix or @last), or of all runs.",
     ),
 ]
 
@@ -31,10 +36,10 @@ def command(
     runs: References = None,
     out: Out = RUNS,
     cluster: Cluster = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete what is listed.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete the listed items.")] = False,
     json: Json = False,
 ) -> None:
-    """Delete runs, or what interrupted trials left behind. Without --yes it only lists."""
+    """Delete runs, or the files that crashed trials left. Without --yes, only list them."""
     talk = Talk(json)
     if cluster is not None:
         from streamgauge.cli.topics import clean_topics
@@ -53,7 +58,7 @@ def command(
     if yes:
         for run in {item["run"].id: item["run"] for item in found}.values():
             _delete(store, run, whole=bool(runs))
-        talk.keep("What was listed is deleted.")
+        talk.keep("The listed items were deleted.")
     freed = format_size(sum(item["bytes"] for item in found))
     talk.say(_summary(len(found), freed, yes))
     rows = [{**item, "run": item["run"].id, "path": str(item["path"])} for item in found]
@@ -66,12 +71,13 @@ def _whole(store: "Store", references: list[str]) -> list[dict[str, Any]]:
 
 
 def _what(run: "Run") -> str:
-    trials = f"run with {run.trial_count()} trials"
-    return f"link to a {trials} in {run.path.resolve()}, which stays" if run.path.is_symlink() else trials
+    count = run.trial_count()
+    trials = f"run with {count} trial{'' if count == 1 else 's'}"
+    return f"link to a {trials} in {run.path.resolve()}, which is kept" if run.path.is_symlink() else trials
 
 
 def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
-    """What crashes left. A run that is being written now keeps its growing trial."""
+    """Files that crashed trials left. The unfinished trial of a run in progress is not one of them."""
     from streamgauge.store import RunLocked
 
     found: list[dict[str, Any]] = []
@@ -82,10 +88,10 @@ def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
         run = store.find(summary.id)
         try:
             with run.lock():
-                found += [_leftover(run, path, "trial that did not finish") for path in run.partials()]
-                found += [_leftover(run, path, "what a system under test left") for path in run.scraps()]
+                found += [_leftover(run, path, "unfinished trial") for path in run.partials()]
+                found += [_leftover(run, path, "temporary files of a system under test") for path in run.scraps()]
         except RunLocked as busy:
-            talk.say(f"{busy}; left alone")
+            talk.say(f"{busy}; its files are kept")
     return found
 
 

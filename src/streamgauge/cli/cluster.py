@@ -1,4 +1,4 @@
-"""The user's own Kafka cluster: its secrets are fetched here, from the environment or from files."""
+"""The external Kafka cluster of an experiment: reads its secrets from the environment or from files."""
 
 import os
 import secrets
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 _LONGEST = 1 << 16
 """Bytes of a file that holds a secret, and nothing else."""
 _PATIENCE = 8.0
-"""Seconds that a cluster may take for its first answer."""
+"""Seconds until the first response of a cluster must arrive."""
 _taken: dict[str, SecretStr] = {}
-"""Secrets that stood in the environment. They are taken out of it, so that no process of ours inherits them."""
+"""Secrets from environment variables. They are removed from the environment, so that no child process inherits them."""
 
 
 def with_kafka(
     limits: "Limits", choice: "TransportChoice", say: Callable[[str], object], engines: "Sequence[EngineChoice]" = ()
 ) -> "Limits":
-    """The limits with what a run on Kafka needs: the user's cluster, or the jars of local brokers.
+    """The limits with what a run on Kafka needs: the external cluster, or the jars of local brokers.
 
     The connectors of the engines are needed on both.
     """
@@ -59,7 +59,7 @@ def _connectors(choices: "Sequence[EngineChoice]") -> "set[Wanted]":
 
 
 def _is_usable(cluster: "Cluster", options: "KafkaOptions") -> None:
-    """Trouble if the cluster does not answer, has too few brokers, or forbids what a trial does."""
+    """Raise Trouble if the cluster does not respond, has too few brokers, or rejects what a trial does."""
     from streamgauge.run.brokers import until
     from streamgauge.run.try_cluster import try_cluster
     from streamgauge.transport.kafka.administer import Administration
@@ -78,7 +78,7 @@ def _is_usable(cluster: "Cluster", options: "KafkaOptions") -> None:
 
 
 def open_cluster(options: "ClusterOptions") -> "Cluster":
-    """The cluster that an experiment names, with its secrets; or what is missing, as a sentence."""
+    """The cluster that an experiment names, with its secrets. Raises Trouble with what is missing."""
     from streamgauge.transport.kafka.protocol import KafkaFailure
     from streamgauge.transport.kafka.resolve import resolve, variables
 
@@ -93,11 +93,11 @@ def open_cluster(options: "ClusterOptions") -> "Cluster":
 
 
 def read_secret(path: Path) -> str:
-    """The text of a file with a secret. One that everybody may read is refused: the secret is none."""
+    """The text of a file with a secret. A file that every user can read is rejected."""
     from streamgauge.transport.kafka.resolve import SecretError
 
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         if mode & stat.S_IROTH:
-            raise SecretError(f"everybody on this machine may read the secret in {path}; type: chmod o-rwx {path}")
+            raise SecretError(f"every user of this machine can read the secret in {path}. Run `chmod o-rwx {path}`")
         return file.read(_LONGEST).decode("utf-8")

@@ -11,7 +11,7 @@ from streamgauge.cli.talk import Talk, write_bytes
 from streamgauge.cli.trouble import Trouble
 
 _VARIABLE = "_STREAMGAUGE_COMPLETE"
-"""The shell's script sets it, and asks with it for the words that may follow."""
+"""The shell's script sets it to request the possible next words."""
 
 
 class Shell(StrEnum):
@@ -62,7 +62,7 @@ def command(
 
 
 def prepare_completion() -> bool:
-    """Whether a shell asks for words that may follow, and if so, load what answers it."""
+    """Return whether a shell requests completions; if it does, load what provides them."""
     asked = os.environ.get(_VARIABLE)
     if not asked:
         return False

@@ -1,4 +1,4 @@
-"""``streamgauge doctor``: is this machine fit to measure on? Every finding comes with its fix."""
+"""``streamgauge doctor``: check that this machine can run streamgauge, and show how to fix each problem."""
 
 import os
 import platform
@@ -23,7 +23,7 @@ _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """One thing looked at. ``note`` is worth knowing, ``bad`` must be put right."""
+    """The result of one check: ``note`` is a limitation, ``bad`` must be fixed."""
 
     name: str
     state: State
@@ -32,7 +32,7 @@ class Examined:
 
 
 def command(out: Out = RUNS, json: Json = False) -> None:
-    """Check this machine and say how to put right what is not."""
+    """Check that this machine can run streamgauge, and show how to fix each problem."""
     talk = Talk(json)
 
     from rich.text import Text
@@ -52,7 +52,7 @@ def command(out: Out = RUNS, json: Json = False) -> None:
 
 def _python() -> Examined:
     good = sys.version_info >= (3, 11)
-    fix = "" if good else "install Python 3.11 or later and make a new virtual environment"
+    fix = "" if good else "install Python 3.11 or newer and create a new virtual environment"
     return Examined("python", "good" if good else "bad", platform.python_version(), fix)
 
 
@@ -74,13 +74,13 @@ def _cores() -> Examined:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     found = f"{usable} usable"
     if usable < 2:
-        fix = "real engines need two: one for the driver, one for the system under test; virtual ones need none"
+        fix = "real engines need two: one for the load driver, one for the system under test; simulated needs only one"
         return Examined("cores", "note", found, fix)
     return Examined("cores", "good", found)
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder itself, or the first one above it that is there."""
+    """The folder itself, or the nearest folder above it that exists."""
     whole = folder.absolute()
     return next((place for place in (whole, *whole.parents) if place.exists()), Path("/"))
 
@@ -88,18 +88,18 @@ def _nearest(folder: Path) -> Path:
 def _writable(out: Path) -> Examined:
     place = _nearest(out)
     if not place.is_dir():
-        return Examined("results folder", "bad", f"{place} is not a folder", "name a folder with --out")
+        return Examined("results folder", "bad", f"{place} is not a folder", "set --out to a folder")
     if not os.access(place, os.W_OK | os.X_OK):
-        return Examined("results folder", "bad", f"{place} cannot be written", "mend its permissions, or use --out")
+        fix = "change its permissions, or set --out to another folder"
+        return Examined("results folder", "bad", f"{place} cannot be written", fix)
     return Examined("results folder", "good", f"{out} can be written")
 
 
 def _disk(out: Path) -> Examined:
     free = shutil.disk_usage(_nearest(out)).free
     if free < _LEAST_DISK:
-        return Examined(
-            "disk", "note", f"{format_size(free)} free", "make room, or use --out; `streamgauge clean` helps"
-        )
+        fix = "free some space, for example with `streamgauge clean`, or set --out to a folder on another disk"
+        return Examined("disk", "note", f"{format_size(free)} free", fix)
     return Examined("disk", "good", f"{format_size(free)} free")
 
 
@@ -125,7 +125,8 @@ def _java() -> Examined:
         return Examined("java", "good", f"{found.version} in {found.home}")
     old = [*javas(java_home(), ask_java)]
     shown = ", ".join(f"{java.version} in {java.home}" for java in old) or "not found"
-    fix = f"{missing(old, manager(), is_root())}; `streamgauge setup spark` does it where it may"
+    by_setup = "or run `streamgauge setup spark`, which installs it if no password is needed"
+    fix = f"{missing(old, manager(), is_root())}, {by_setup}"
     return Examined("java", "note", f"{shown}; engines on the JVM need {LEAST} or newer", fix)
 
 
@@ -134,7 +135,8 @@ def _spark() -> Examined:
 
     version = pyspark_version()
     if version is None:
-        return Examined("spark", "note", "PySpark is missing; engine spark and show --recompute need it", INSTALL)
+        found = "PySpark is not installed; engine spark and `show --recompute` need it"
+        return Examined("spark", "note", found, INSTALL)
     return Examined("spark", "good", f"PySpark {version}")
 
 
@@ -148,11 +150,11 @@ def _kafka() -> Examined:
 
     client, jars = client_version(), pinned("kafka")
     if client is None:
-        return Examined("kafka", "note", "confluent-kafka is missing; the transport kafka needs it", INSTALL)
+        return Examined("kafka", "note", "confluent-kafka is not installed; transport kafka needs it", INSTALL)
     wanted = missing_jars()
     if not wanted:
         return Examined("kafka", "good", f"confluent-kafka {client}, {jars.title} in {jars.folder(cache_folder())}")
-    found = f"confluent-kafka {client}; not fetched yet: {', '.join(each.title for each in wanted)}"
+    found = f"confluent-kafka {client}; jars not downloaded yet: {', '.join(each.title for each in wanted)}"
     fix = (
         "streamgauge setup kafka"
         if find_maven()

@@ -1,4 +1,4 @@
-"""``streamgauge engines``: the systems under test that are known here."""
+"""``streamgauge engines``: the installed engines and their options."""
 
 import difflib
 from collections.abc import Iterable, Mapping
@@ -33,7 +33,7 @@ Name = Annotated[
 
 
 def command(name: Name = None, json: Json = False) -> None:
-    """List the engines and their options, or those of one engine."""
+    """List the engines with their options. With NAME, only this engine."""
     from rich.console import Group
 
     from streamgauge.engines.registry import broken, engines
@@ -48,7 +48,7 @@ def command(name: Name = None, json: Json = False) -> None:
 
 
 def chosen(known: Mapping[str, T], name: str | None, kind: str) -> dict[str, T]:
-    """All of them in order of their names, or the one that is named."""
+    """The named entry, or all entries in order of their names. Raises Trouble for an unknown name."""
     if name is None:
         return dict(sorted(known.items()))
     if name in known:

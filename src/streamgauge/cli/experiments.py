@@ -1,4 +1,4 @@
-"""``streamgauge experiments``: the experiments that come with streamgauge."""
+"""``streamgauge experiments``: the built-in experiments."""
 
 from streamgauge.cli.options import Json
 from streamgauge.cli.talk import Talk

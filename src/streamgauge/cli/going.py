@@ -1,4 +1,4 @@
-"""What ``run`` and ``resume`` share: going through an experiment, and saying what came out."""
+"""What ``run`` and ``resume`` share: execute the trials of an experiment and present the result."""
 
 from typing import Any, NoReturn
 
@@ -24,11 +24,11 @@ INTERRUPTED = "it was interrupted"
 
 
 def check_engines(experiment: Experiment) -> None:
-    """Everything the engines can tell before any minute is spent."""
+    """Raise Trouble with all problems of the engines that are known before the first trial."""
     known = engines()
     missing = {c.name for c in experiment.engines if c.name not in known}
     problems = [
-        f"engine {name!r} is not installed here; install the package that brings it" for name in sorted(missing)
+        f"engine {name!r} is not installed. Install the Python package that provides it" for name in sorted(missing)
     ]
     present = [c for c in experiment.engines if c.name in known]
     problems += [f"{c.label}: {p}" for c in present for p in known[c.name].check(c.options)]
@@ -41,7 +41,7 @@ def check_engines(experiment: Experiment) -> None:
 
 
 def _unplaceable(engine: Engine, options: dict[str, Any]) -> list[str]:
-    """An engine with processes of its own needs cores beside the driver's."""
+    """The problem of a real engine that leaves no core for the load driver."""
     if isinstance(engine, RealEngine):
         try:
             place(options)
@@ -51,7 +51,7 @@ def _unplaceable(engine: Engine, options: dict[str, Any]) -> list[str]:
 
 
 def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn:
-    """Explore, show and exit. An interruption keeps what is finished and says how to go on."""
+    """Run the experiment, show the result and exit. After an interruption, show how to resume."""
     try:
         with run.lock(), follow(talk.stderr) as listener:
             explored = explore(experiment, run, limits, listener)
@@ -63,11 +63,10 @@ def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn
 
 
 def say_how_to_resume(run: Run, talk: Talk) -> None:
-    """What is kept after an interruption, and the command that goes on."""
+    """Print how many trials are kept after an interruption, and the command that resumes the run."""
     kept = run.trial_count()
-    talk.say(
-        f"Interrupted. {kept} finished trial{'' if kept == 1 else 's'} kept. Go on with: streamgauge resume {run.id}"
-    )
+    trials = "1 finished trial is kept" if kept == 1 else f"{kept} finished trials are kept"
+    talk.say(f"Interrupted. {trials}. Resume the run with: streamgauge resume {run.id}")
 
 
 def present(experiment: Experiment, run: Run, explored: Explored, code: ExitCode, talk: Talk) -> NoReturn:

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: both end the command the same way, with everything finished kept."""
+"""Ctrl-C and SIGTERM: both end the command in the same way. Finished trials are kept."""
 
 import signal
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, SIGINT and SIGTERM raise KeyboardInterrupt, also where the shell had them ignored."""
+    """Inside, SIGINT and SIGTERM raise KeyboardInterrupt, even if the shell had set them to be ignored."""
     before = {number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

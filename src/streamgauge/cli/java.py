@@ -1,4 +1,4 @@
-"""The Java of this process: found once, and told to all that it starts through the environment."""
+"""The Java of this process: found once, and passed to child processes in the environment."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from streamgauge.engines.java import Ask, Java, find_java
 
 _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-"""They name another Spark, or settings of another one."""
+"""Environment variables of another Spark installation."""
 
 
 def settle_java(ask: Ask | None = None) -> Java | None:
@@ -32,7 +32,7 @@ def _first_on_path() -> Path | None:
 
 
 def own_spark() -> None:
-    """Let no other Spark that the user has set up come between."""
+    """Remove the environment variables of another Spark installation."""
     for name in _FOREIGN:
         os.environ.pop(name, None)
 

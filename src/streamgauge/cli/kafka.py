@@ -1,4 +1,4 @@
-"""Whether Kafka can be started here; what it needs is fetched, or a sentence says what is missing."""
+"""Check that Kafka can be used here: download missing jars, or raise Trouble with what is missing."""
 
 import os
 from collections.abc import Callable, Collection
@@ -16,7 +16,7 @@ _STEPS = 4
 
 
 def client_version() -> str | None:
-    """The version of confluent-kafka; None if there is none."""
+    """The version of confluent-kafka; None if it is not installed."""
     try:
         return metadata.version("confluent-kafka")
     except metadata.PackageNotFoundError:
@@ -24,17 +24,17 @@ def client_version() -> str | None:
 
 
 def client_or_trouble() -> str:
-    """The version of confluent-kafka, or the line to type."""
+    """The version of confluent-kafka. Raises Trouble with the install command if it is not installed."""
     version = client_version()
     if version is None:
-        raise Trouble(f"confluent-kafka is missing; type: {INSTALL}")
+        raise Trouble(f"confluent-kafka is not installed. Install it with: {INSTALL}")
     return version
 
 
 def ready_for_kafka(say: Callable[[str], object]) -> Path:
     """Make sure that this process can start local brokers, and return the folder with their jars.
 
-    Missing jars are fetched now, with progress. Raises a sentence on what else is missing.
+    Missing jars are downloaded now, with progress. Raises Trouble with what else is missing.
     """
     from streamgauge.cli.cache import cache_folder
     from streamgauge.cli.java import settle_java
@@ -50,7 +50,7 @@ def ready_for_kafka(say: Callable[[str], object]) -> Path:
 
 
 def settle_maven(say: Callable[[str], object]) -> Path:
-    """The Maven of this machine, installed if that is possible without asking; or the line to type."""
+    """The Maven of this machine, installed if no password is needed. Raises Trouble with the install command."""
     from streamgauge.engines.maven import find_maven, maven_missing
     from streamgauge.engines.packages import manager
     from streamgauge.run.install import install, is_root
@@ -62,7 +62,7 @@ def settle_maven(say: Callable[[str], object]) -> Path:
 
 
 def with_connectors(names: "Collection[Wanted]", say: Callable[[str], object]) -> Path | None:
-    """The folder with these sets of jars, fetched if they are missing; None if no engine needs any."""
+    """The folder with these sets of jars, downloaded if they are missing; None if no engine needs any."""
     from streamgauge.cli.cache import cache_folder
 
     if not names:
@@ -72,7 +72,7 @@ def with_connectors(names: "Collection[Wanted]", say: Callable[[str], object]) -
 
 
 def missing_jars(names: "Collection[Wanted]" = ()) -> "list[Jars]":
-    """The sets of jars that are not in the cache as they were pinned: of these names, or of all."""
+    """The sets of jars that are not in the cache with their pinned checksums: of these names, or of all."""
     from streamgauge.cli.cache import cache_folder
     from streamgauge.store.cache import faults
     from streamgauge.transport.kafka.jars import NAMES, pinned
@@ -82,7 +82,7 @@ def missing_jars(names: "Collection[Wanted]" = ()) -> "list[Jars]":
 
 
 def fetch_missing(say: Callable[[str], object], names: "Collection[Wanted]" = ()) -> bool:
-    """Fetch the jars of these names, or all, that are missing, with Maven. Returns whether any were missing."""
+    """Download the missing jars of these names, or all, with Maven. Returns whether any were missing."""
     from streamgauge.cli.cache import cache_folder
     from streamgauge.run.fetch_jars import FetchError, fetch_jars
     from streamgauge.run.launch import Launcher
@@ -102,7 +102,7 @@ def fetch_missing(say: Callable[[str], object], names: "Collection[Wanted]" = ()
 
 
 def _teller(jars: "Jars", say: Callable[[str], object]) -> Callable[[int, int], None]:
-    """Says how far it is: at the beginning, at every quarter, and at the end."""
+    """A function that prints the progress of a download: at the beginning, at every quarter, and at the end."""
     told = -1
 
     def tell(have: int, of: int) -> None:
@@ -110,6 +110,6 @@ def _teller(jars: "Jars", say: Callable[[str], object]) -> Callable[[int, int], 
         step = have * _STEPS // of
         if step > told:
             told = step
-            say(f"Fetching {jars.title}: {have} of {of} jars ...")
+            say(f"Downloading {jars.title}: {have} of {of} jars ...")
 
     return tell

@@ -1,4 +1,4 @@
-"""``streamgauge list``: the runs that are there."""
+"""``streamgauge list``: the runs of the results folder."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def command(out: Out = RUNS, json: Json = False) -> None:
-    """List the runs, oldest first, each with what it found."""
+    """List the runs, oldest first, with the result of each."""
     talk = Talk(json)
 
     from rich.table import Table
@@ -24,18 +24,18 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("run", no_wrap=True, overflow="fold")
     table.add_column("trials", justify="right")
-    table.add_column("found", ratio=1)
+    table.add_column("result", ratio=1)
     for run in known:
         table.add_row(Text(on_one_line(run.id)), Text(str(run.trials)), Text(_found(run)))
     if known:
         talk.show(table)
     else:
-        talk.say(f"There are no runs in {out}. `streamgauge run quickstart` makes the first one.")
+        talk.say(f"There are no runs in {out}. Start one with: streamgauge run quickstart")
     talk.end(document(0, runs=[_row(run) for run in known]))
 
 
 def _found(run: "RunSummary") -> str:
-    """What a run found, a line for each result, with the engine and the series it belongs to if there are several."""
+    """The results of a run, one line each, with the engine and the series if there are several."""
     titled = zip(run.titles, run.sentences, strict=True)
     lines = [f"{title}: {sentence}" if title else sentence for title, sentence in titled]
     return "\n".join(lines) or run.reason or f"{run.state}: streamgauge resume {run.id}"

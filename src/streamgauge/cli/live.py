@@ -1,4 +1,4 @@
-"""How a run is followed: a live block on a terminal, a line per trial elsewhere."""
+"""The progress of a run: a live view on a terminal, one line per trial elsewhere."""
 
 from types import TracebackType
 from typing import Self
@@ -13,33 +13,45 @@ from rich.text import Text
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Trial
-from streamgauge.model.units import SECOND, format_count, format_duration, format_rate
+from streamgauge.model.units import SECOND, format_count, format_duration
 from streamgauge.run.clock import elapsed_ns
+from streamgauge.search.line import format_value
 from streamgauge.stats.buckets import quantile
+from streamgauge.workloads.registry import workloads
 
 _BAR = 60
-_PHASES = {
-    "estimate": "first estimate",
-    "probe": "narrowing",
-    "confirm": "confirming",
-    "measure": "measuring",
+_PURPOSES = {
+    "estimate": "estimate",
+    "probe": "probe",
+    "confirm": "confirmation",
+    "measure": "measurement",
 }
 
 
 def describe(trial: Trial) -> str:
-    """A trial in a few words: what for, where."""
-    line = f" ({trial.ask.line})" if trial.ask.line else ""
-    return f"{trial.engine}: {_PHASES[trial.ask.purpose]} at {_where(trial)}{line}"
+    """The engine of a trial, its purpose and its load, such as ``spark: probe at 500k events/s``."""
+    return f"{trial.engine}: {_PURPOSES[trial.ask.purpose]} at {_where(trial)}"
 
 
 def _where(trial: Trial) -> str:
-    if trial.ask.dimension == "load":
-        return format_rate(trial.load)
-    return f"{trial.ask.dimension} {format_count(trial.ask.value)}, {format_rate(trial.load)}"
+    """The load of a trial, with the number of instances or the searched parameter if there is one."""
+    name, value = trial.ask.dimension, trial.ask.value
+    instances = value if name == "instances" else dict(trial.ask.fixed).get("instances")
+    load = f"{format_count(trial.load)} events/s"
+    if instances is not None:
+        return f"{load} with {format_count(instances)} instance{'' if instances == 1 else 's'}"
+    known = workloads().get(trial.workload)
+    units = {dimension.name: dimension.unit for dimension in known.dimensions} if known is not None else {}
+    return load if name == "load" else f"{load}, {name} {format_value(value, units.get(name, 'count'))}"
+
+
+def _place(number: int, expected: int) -> str:
+    """The number of a trial and the estimated number of trials, unless there are more than estimated."""
+    return f"[{number}/~{expected}]" if number <= expected else f"[{number}]"
 
 
 class Lines:
-    """Where nobody watches: one line per trial, when it is over."""
+    """Progress without a terminal: one line per trial, when it has ended."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -53,27 +65,25 @@ class Lines:
         """Nothing to tidy up."""
 
     def said(self, sentence: str) -> None:
-        """A line of its own."""
+        """Print one line."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
     def begun(self, trial: Trial, expected_trials: int) -> None:
-        """Nothing yet: the line comes with the verdict."""
-        self._expected, self._seconds = max(expected_trials, trial.number), 0
+        """Nothing yet: the line is printed with the verdict."""
+        self._expected, self._seconds = expected_trials, 0
 
     def progressed(self, trial: Trial, seconds: Seconds) -> None:
         """Count the seconds for the line."""
         self._seconds += len(seconds)
 
     def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
-        """The line."""
-        told = (
-            f"trial {trial.number} of about {self._expected}: {describe(trial)}: {verdict.kind} after {self._seconds}s"
-        )
-        self._console.print(told, markup=False, soft_wrap=True)
+        """Print the line of the trial."""
+        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._seconds} s)"
+        self._console.print(line, markup=False, soft_wrap=True)
 
 
 class LiveBlock:
-    """On a terminal: phase, trial n of about m, offered rate, lag, latency, time left."""
+    """Progress on a terminal: the current trial with its load, lag and latency, and the time left."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -95,23 +105,23 @@ class LiveBlock:
         self._live.__exit__(kind, value, trace)
 
     def said(self, sentence: str) -> None:
-        """A line above the block."""
+        """Print a line above the live view."""
         self._live.console.print(sentence, markup=False, highlight=False)
 
     def begun(self, trial: Trial, expected_trials: int) -> None:
-        """A new block for a new trial."""
-        self._trial, self._expected, self._past, self._newest = trial, max(expected_trials, trial.number), 0, None
+        """Show a new trial."""
+        self._trial, self._expected, self._past, self._newest = trial, expected_trials, 0, None
         self._live.update(self._block())
 
     def progressed(self, trial: Trial, seconds: Seconds) -> None:
-        """The newest numbers."""
+        """Show the newest values."""
         self._past, self._newest = seconds.stop, seconds
         self._live.update(self._block())
 
     def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
-        """A finished trial leaves a line above the block."""
+        """Print a line for the finished trial above the live view."""
         self._done += 1
-        line = f"{trial.number:>3}  {describe(trial)}: {verdict.kind} after {self._past}s"
+        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._past} s)"
         self._live.console.print(line, markup=False, highlight=False)
 
     def _block(self) -> RenderableType:
@@ -128,28 +138,27 @@ class LiveBlock:
     def _facts(self, trial: Trial) -> list[tuple[str, str]]:
         newest = self._newest
         queue = int(newest["queue"][-1]) if newest is not None and len(newest) else 0
+        offered = float(newest["offered"][-1]) if newest is not None and len(newest) else trial.load
         return [
-            ("trial", f"{trial.number} of about {self._expected}, second {self._past}"),
-            (
-                "offered",
-                format_rate(float(newest["offered"][-1]) if newest is not None and len(newest) else trial.load),
-            ),
+            ("trial", f"{_place(trial.number, self._expected)} {self._past} s"),
+            ("load", f"{format_count(offered)} events/s"),
             ("lag", f"{format_count(queue)} events"),
-            ("latency", _median(newest)),
+            ("median event-time latency", _median(newest)),
             ("time left", self._left()),
         ]
 
     def _left(self) -> str:
-        """From the pace of the trials so far: a guess, and said as one."""
+        """The estimated time left, from the mean duration of the trials so far."""
         if not self._done:
             return "not known yet"
         each = (elapsed_ns() - self._began) / self._done
-        left = each * max(1, self._expected - self._done)
+        finished = self._trial.number - 1 if self._trial is not None else self._done
+        left = each * max(1, self._expected - finished)
         return f"about {format_duration(max(1, round(left / SECOND)) * SECOND)}"
 
 
 def _median(seconds: Seconds | None) -> str:
-    """The median event-time latency of the newest stretch."""
+    """The median event-time latency of the newest seconds."""
     found = None if seconds is None else seconds.latency("event-time")
     if found is None or not len(found.count):
         return "–"
@@ -157,5 +166,5 @@ def _median(seconds: Seconds | None) -> str:
 
 
 def follow(console: Console) -> Lines | LiveBlock:
-    """The one that fits where the talk goes."""
+    """The live view if messages go to a terminal, else one line per trial."""
     return LiveBlock(console) if console.is_terminal else Lines(console)

@@ -1,4 +1,4 @@
-"""Reading what the user named: an experiment by file or by name, a budget."""
+"""Read the experiment and the budget that the user named on the command line."""
 
 import difflib
 from collections.abc import Sequence
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def load_experiment(named: str, overrides: Sequence[str] | None) -> "Experiment":
-    """The experiment of a file or of a shipped name, checked, with ``--set`` applied."""
+    """The experiment of a file or the built-in experiment of this name, checked, with ``--set`` applied."""
     return parse_experiment(*load_text(named), overrides)
 
 
 def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) -> "Experiment":
-    """The experiment that a text says, or all that is wrong with it."""
+    """The experiment of this text. Raises Trouble with all its problems."""
     from streamgauge.parse import ExperimentError, read
 
     try:
@@ -30,7 +30,7 @@ def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) ->
 
 
 def trouble_of(error: Exception) -> Trouble:
-    """All problems of an experiment at once, as sentences and in parts."""
+    """All problems of an experiment in one exception, as text and as data for ``--json``."""
     problems = [
         asdict(p) if is_dataclass(p) and not isinstance(p, type) else {"message": str(p)}
         for p in getattr(error, "problems", ())
@@ -39,7 +39,7 @@ def trouble_of(error: Exception) -> Trouble:
 
 
 def load_text(named: str) -> tuple[str, str]:
-    """The text of a file or of a shipped experiment, and what to call it in messages."""
+    """The text of a file or of a built-in experiment, and its name in messages."""
     from streamgauge.parse.shipped import shipped_names, shipped_text
 
     path = Path(named)
@@ -52,13 +52,13 @@ def load_text(named: str) -> tuple[str, str]:
     names = sorted(shipped_names())
     if named in names:
         return shipped_text(named), named
-    raise Trouble(f"There is no experiment file {named[:200]!r} and no built-in one. {_hint(named, names)}")
+    raise Trouble(f"There is no experiment file or built-in experiment {named[:200]!r}. {_hint(named, names)}")
 
 
 def _hint(named: str, names: Sequence[str]) -> str:
     near = difflib.get_close_matches(named[:200], names, 1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
-    built_in = f"`streamgauge experiments` lists the built-in ones: {', '.join(names)}."
+    built_in = f"`streamgauge experiments` describes the built-in ones: {', '.join(names)}."
     return f"{guess}{built_in} `streamgauge init` writes a first file."
 
 
@@ -66,7 +66,7 @@ def _read(path: Path) -> str:
     from streamgauge.parse.nodes import MOST_BYTES, TOO_LARGE
 
     if path.is_dir():
-        raise Trouble(f"{path} is a folder, not an experiment file. Name the file in it.")
+        raise Trouble(f"{path} is a folder, not an experiment file. Give the path of a file.")
     try:
         with path.open("rb") as file:
             content = file.read(MOST_BYTES + 1)
@@ -77,14 +77,14 @@ def _read(path: Path) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Trouble(f"{path} is not a text file: byte {error.start} is not UTF-8. Is it another file?") from None
+        raise Trouble(f"{path} is not a text file: byte {error.start} is not UTF-8. Check the path.") from None
     if "\0" in text:
-        raise Trouble(f"{path} is not a text file: it has a NUL byte. Is it another file?")
+        raise Trouble(f"{path} is not a text file: it contains a NUL byte. Check the path.")
     return text
 
 
 def load_limits(budget: str | None, pace: float) -> Limits:
-    """What the user allows, from ``--budget`` and ``--pace``."""
+    """The limits of a run from ``--budget`` and ``--pace``."""
     if budget is None:
         return Limits(None, Pace(pace))
     try:
@@ -92,5 +92,5 @@ def load_limits(budget: str | None, pace: float) -> Limits:
     except UnitError as error:
         raise Trouble(f"--budget: {error}.") from None
     if allowed <= 0:
-        raise Trouble(f"--budget: {budget!r} leaves no time for a trial; write one like 10m.")
+        raise Trouble(f"--budget: {budget!r} leaves no time for a trial. Use a longer time, for example 10m.")
     return Limits(allowed, Pace(pace))

@@ -72,7 +72,7 @@ for command in (
     app.command(command.__name__.rsplit(".", 1)[-1])(command.command)
 
 _USAGE_ERRORS = typer.BadParameter.__mro__[2]
-"""The parser's own errors; typer brings its parser along or borrows it, by version."""
+"""Base class of the command-line parser's errors. Some versions of typer include this parser, others import it."""
 
 
 def _version(wanted: bool) -> None:
@@ -89,12 +89,15 @@ def options(
 ) -> None:
     """Measure the highest load that a streaming job can sustain, and its latency at that load.
 
-    `streamgauge experiments` lists the built-in experiments. `streamgauge run quickstart` runs the first of them.
+    EXPERIMENT is an experiment file or the name of a built-in experiment; `streamgauge experiments` lists these. Start
+    with `streamgauge run quickstart`, which needs Spark and Java.
+
+    RUN is the id of a run, a unique prefix of it, the name of an experiment (its latest run), @last or @last~1.
     """
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line and exit with its code. The one place where everything ends up."""
+    """Run the command line and exit with its code. Every error is handled here."""
     talk.documents_written, talk.results_kept = 0, ""
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     if argv is None:
@@ -112,10 +115,10 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def _written(code: int) -> int:
-    """The exit code, after a sentence on stderr if stdout has not got everything.
+    """The exit code, after a sentence on stderr if not everything was written to stdout.
 
-    A command that has kept its results elsewhere keeps its exit code. So does one whose reader has seen enough, as in
-    ``streamgauge list | head``.
+    The exit code does not change if the results are stored elsewhere too, or if the reader of stdout ended first, as
+    in ``streamgauge list | head``.
     """
     lost = lost_stdout()
     if lost is None or (lost.errno == errno.EPIPE and not talk.results_kept):
@@ -128,8 +131,8 @@ def _written(code: int) -> int:
 def _leave(code: int) -> NoReturn:
     """End the process immediately, after everything was written.
 
-    Everything is on the disk and every child is gone by now. Python's own way out would take Arrow's threads apart
-    while one of them still works for a command that was interrupted, and the abort would take the exit code's place.
+    All files are on the disk and all child processes have ended by now. The usual exit of Python would destroy Arrow's
+    threads while one of them is still working for an interrupted command, and the abort would replace the exit code.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -137,7 +140,7 @@ def _leave(code: int) -> NoReturn:
 
 
 def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
-    """Whatever ended the command, as a sentence and an exit code."""
+    """Print the error that ended the command, and return its exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.BUG
     sentence, code, problems = _in_words(error, arguments)
@@ -163,7 +166,7 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, Exit
 
 
 def _expected(error: BaseException) -> ExitCode | None:
-    """The code of an error that says in its own words what is wrong; None for all others."""
+    """The exit code of an error whose message is for the user; None for all others."""
     from streamgauge.run.launch import LaunchError
     from streamgauge.store import StoreError
     from streamgauge.transport.kafka.protocol import KafkaFailure
@@ -174,7 +177,7 @@ def _expected(error: BaseException) -> ExitCode | None:
 
 
 def _bug(error: BaseException, arguments: Sequence[str]) -> str:
-    """Write down everything needed to find a bug of ours, and say where."""
+    """Write the details of an internal error to a file, and return the message for the user."""
     from importlib import metadata
 
     packages = sorted(f"{d.metadata['Name']} {d.version}" for d in metadata.distributions())
@@ -190,8 +193,11 @@ def _bug(error: BaseException, arguments: Sequence[str]) -> str:
             (folder / name).write_text("\n".join(lines), encoding="utf-8")
         except (OSError, ValueError):  # ValueError: a name that no file can have
             continue
-        return f"This is a bug of streamgauge, not yours: {error!r:.200}. Please send us {folder / name}"
-    return "\n".join(["This is a bug of streamgauge, not yours. Please send us this:", *lines])
+        return (
+            f"Internal error in streamgauge: {error!r:.200}. The details are in {folder / name}. "
+            "Please attach this file to a bug report."
+        )
+    return "\n".join(["Internal error in streamgauge. Please attach these details to a bug report:", *lines])
 
 
 def _out_of(arguments: Sequence[str]) -> Path:

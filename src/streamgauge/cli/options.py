@@ -1,4 +1,4 @@
-"""Options that several commands share, so that they read and mean the same everywhere."""
+"""Options that several commands share, so that they have the same text and meaning everywhere."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ RUNS = Path("runs")
 
 
 def path_from(text: str | Path) -> Path:
-    """A path from the command line, or its default. An empty one would silently be the current folder."""
+    """A path from the command line, or its default. An empty path is rejected: it would mean the current folder."""
     if isinstance(text, str) and not text.strip():
         raise typer.BadParameter("the name is empty. Name a file or folder, or write . for the current folder.")
     if "\0" in str(text):
@@ -48,7 +48,8 @@ RunArgument = Annotated[
     str,
     typer.Argument(
         metavar="RUN",
-        help="A run: its id, a unique prefix of it, its experiment's name, @last or @last~1.",
+        help="A run: its id, a unique prefix of it, the name of an experiment (its latest run), @last (the latest run) "
+        "or @last~1 (the run before it).",
         autocompletion=run_names,
     ),
 ]
@@ -58,7 +59,11 @@ Out = Annotated[
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key of the experiment, as in search.precision=2%."),
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key of the experiment, for example search.precision=2%. Can be given several times.",
+    ),
 ]
 Budget = Annotated[
     str | None,
@@ -69,5 +74,5 @@ Budget = Annotated[
     ),
 ]
 Pace = Annotated[
-    float, typer.Option("--pace", hidden=True, min=0.0, help="Real seconds per virtual second, to watch or to test.")
+    float, typer.Option("--pace", hidden=True, min=0.0, help="Real seconds per simulated second; 0 = no waiting.")
 ]

@@ -1,4 +1,4 @@
-"""What the operating system refuses, in a sentence for each cause that says what to do. Pure."""
+"""Errors of the operating system as sentences for the user: the cause, and what to do. Pure."""
 
 import errno
 
@@ -25,7 +25,7 @@ _SPOILED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 
 
 def explain(error: OSError) -> str:
-    """What happened to which file, and what to do about it."""
+    """What happened to which file, and what to do next."""
     if error.filename is None and error.errno == errno.ENOENT:
         return "The current folder does not exist any more. Change to another folder and run the command again."
     path = "a file" if error.filename is None else _named(error.filename)
@@ -41,5 +41,5 @@ def _named(path: object) -> str:
 
 
 def exit_code(error: OSError) -> ExitCode:
-    """A full disk spoils the measurement; anything else is the place that was named."""
+    """INVALID if the machine has no space or memory left; USAGE for every other error."""
     return ExitCode.INVALID if error.errno in _SPOILED else ExitCode.USAGE

@@ -1,4 +1,4 @@
-"""``streamgauge plan``: what a run would take, before it takes it."""
+"""``streamgauge plan``: estimate the trials, time and disk space of a run."""
 
 import math
 from typing import TYPE_CHECKING, Any
@@ -16,13 +16,13 @@ _BYTES_PER_SECOND = 20
 _EARLY = 0.4
 """Share of its length after which a trial that may end early is decided, on average."""
 _BYTES_PER_REAL_SECOND = 50_000
-"""What the journals of real processes add: every tick, every acknowledgement, the outputs."""
+"""What the raw logs of real processes add: every send interval, every acknowledgement, the outputs."""
 _BYTES_PER_TRIAL = 14_000
 """Manifest, verdict and the overhead of the files of a trial."""
 
 
 def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = None, json: Json = False) -> None:
-    """Say how many trials, minutes and bytes a run would take. Runs nothing."""
+    """Estimate how many trials, how much time and how much disk space a run needs. Nothing is run."""
     talk = Talk(json)
     question = load_experiment(experiment, set_)
     limits = load_limits(budget, 0.0)
@@ -63,7 +63,7 @@ def _engine(question: "Experiment", choice: "EngineChoice") -> dict[str, Any]:
 
 
 def _middle(question: "Experiment") -> float:
-    """A load in the middle of those that are searched: where a search that is shown its beginning may begin."""
+    """A load in the middle of those that are searched, as an example of where a search can begin."""
     loads = question.span.between or question.span.values
     return math.sqrt(min(loads) * max(loads))
 
@@ -100,14 +100,14 @@ def _words(
     question: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
 ) -> list[str]:
     trials, seconds = total["trials"], total["seconds"]
-    asked = "a plain measurement" if question.what == "nothing" else f"a search for {question.what}"
+    asked = "a fixed-load measurement" if question.what == "nothing" else f"a search for {question.what}"
     labels = ", ".join(f["engine"] for f in forecasts)
     least, most = trials["least"], trials["usual_most"]
     usual = f"{least} to {most}" if least < most else str(most)
     words = [
         f"{question.name}: {asked} on {question.workload.name}, with {labels}.",
-        f"About {_count(trials['likely'])}, usually {usual} if every trial is clear. Trials that are INVALID or "
-        "undecided add to this, and a failure ends the run early.",
+        f"About {_count(trials['likely'])}, usually {usual} if every trial has a clear verdict. INVALID and UNDECIDED "
+        "trials add to this, and a failure of the system under test ends the run early.",
         _duration(forecasts, seconds),
         f"About {format_size(total['bytes'])} on disk.",
     ]
@@ -116,7 +116,7 @@ def _words(
     if budget is not None:
         words.append(
             f"The budget of {format_duration(budget)} ends the run with the bounds found so far, after at most "
-            f"{_time(seconds['trials_most'])} of trials: a trial that has begun is finished."
+            f"{_time(seconds['trials_most'])} of trials: a started trial is finished."
         )
     return words
 
@@ -124,11 +124,12 @@ def _words(
 def _duration(forecasts: list[dict[str, Any]], seconds: dict[str, Any]) -> str:
     trials = _time(seconds["trials_likely"])
     if all(f["virtual"] for f in forecasts):
-        return f"About {trials} of virtual time, which is computed in about {_time(max(seconds['likely'], 1))}."
+        real = _time(max(seconds["likely"], 1))
+        return f"About {trials} of simulated time. The engine is simulated: the run takes about {real} of real time."
     rest = _time(max(seconds["likely"] - seconds["trials_likely"], 0))
     return (
-        f"About {_time(seconds['likely'])} on the clock: {trials} of trials, and {rest} to start and warm up, "
-        "to set up each trial and to check its outputs."
+        f"About {_time(seconds['likely'])} in total: {trials} of trials, and {rest} to start and warm up the system "
+        "under test, to set up each trial and to check its outputs."
     )
 
 

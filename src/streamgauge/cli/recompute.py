@@ -1,4 +1,4 @@
-"""``show --recompute``: every trial counted and judged again from its raw journals, and held against what is stored."""
+"""``show --recompute``: recompute every trial from its raw logs, and compare it with the stored result."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
 
 
 def chosen_trials(run: "Run", number: int | None) -> "list[StoredTrial]":
-    """All finished trials of a run, or the one that was asked for."""
+    """All finished trials of a run, or the one with this number. Raises Trouble if there is no such trial."""
     trials = run.trials()
     found = [trial for trial in trials if number in (None, trial.trial.number)]
     if number is not None and not found:
-        raise Trouble(f"run {run.id} has no finished trial {number}; it has {len(trials)}")
+        count = "1 finished trial" if len(trials) == 1 else f"{len(trials)} finished trials"
+        raise Trouble(f"Run {run.id} has no finished trial {number}. It has {count}.")
     _refuse_older(run, found)
     return found
 
 
 def _refuse_older(run: "Run", trials: "Sequence[StoredTrial]") -> None:
-    """The rules of today need what older formats did not record: judged by them, an old trial would get a verdict that
-    its recording does not support."""
+    """Raise Trouble for trials in an older format: they lack data that the current rules need for a verdict."""
     from streamgauge.store.formats import lacks
 
     for stored in trials:
         if missing := lacks(stored.format):
             raise Trouble(
-                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which does not "
-                f"have what today's rules need: {missing}. `streamgauge show {run.id}` shows it as it was judged."
+                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which lacks data "
+                f"that the current rules need: {missing}. `streamgauge show {run.id}` shows its stored verdict."
             )
 
 
 def recomputed(run: "Run", trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[Rejudged]":
-    """Judge these trials again, one after the other. Spark is started only if one of them has journals."""
+    """Judge these trials again, one after the other. Spark is started only if one of them has raw logs."""
     from streamgauge.analyze.rejudge import rejudge
 
     for stored, again in _seconds(trials, talk):
@@ -65,14 +65,14 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
     from streamgauge.analyze.recompute import recompute
     from streamgauge.analyze.session import NoSession, session
 
-    talk.say("Starting Spark to count the journals again ...")
+    talk.say("Starting Spark to recompute the trials from their raw logs ...")
     try:
         with session(_cores()) as spark:
             for stored in trials:
                 found = journals[stored.trial.number]
                 yield stored, None if found is None else recompute(spark, found)
     except NoSession as error:
-        raise Trouble(f"{error}. `streamgauge doctor` checks what it needs.") from None
+        raise Trouble(f"{error}. Check what Spark needs with: streamgauge doctor") from None
 
 
 def _cores() -> int:
@@ -80,16 +80,17 @@ def _cores() -> int:
 
 
 def line(rejudged: "Rejudged", real: bool) -> str:
-    """One trial in words."""
-    source = "its raw journals" if rejudged.source == "journals" else "its stored seconds"
-    why = "" if rejudged.source == "journals" else f" ({'its load never began' if real else 'it ran in virtual time'})"
-    said = "the same seconds, measurement and verdict" if rejudged.source == "journals" else "the same verdict"
-    said = said if rejudged.same else f"{len(rejudged.differences)} differences"
-    return f"trial {rejudged.number}: {rejudged.verdict.kind.value}, from {source}{why}: {said}"
+    """The line of a recomputed trial: its verdict, what it was computed from, and how it compares."""
+    raw, count = rejudged.source == "journals", len(rejudged.differences)
+    why = "its load was never started" if real else "a simulated trial has no raw logs"
+    source = "its raw logs" if raw else f"its stored per-second metrics ({why})"
+    same = "same per-second metrics, measurement and verdict" if raw else "same verdict"
+    compared = same if rejudged.same else f"{count} difference{'' if count == 1 else 's'}"
+    return f"trial {rejudged.number}: {rejudged.verdict.kind.value}, from {source}: {compared}"
 
 
 def part_of_document(rejudged: "Rejudged") -> dict[str, Any]:
-    """One trial for machines."""
+    """A recomputed trial in the JSON document."""
     return {
         "number": rejudged.number,
         "from": rejudged.source,

@@ -1,4 +1,4 @@
-"""``streamgauge report``: the page of a run, from its folder alone."""
+"""``streamgauge report``: write the report of a run from the files in its folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,13 +19,13 @@ Html = Annotated[
         "--html",
         metavar="FILE",
         parser=path_from,
-        help="Where to write the page; report.html in the run's folder if left out.",
+        help="Write the report to this file. Without this option: report.html in the run's folder.",
     ),
 ]
 
 
 def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json: Json = False) -> None:
-    """Write the report of a run: one HTML file that can be sent on. Nothing is measured again."""
+    """Write the report of a run: a single HTML file that you can share. Nothing is measured again."""
     talk = Talk(json)
 
     from rich.text import Text
@@ -42,7 +42,7 @@ def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json
 
 
 def page_of(run: "Run", story: "Story") -> bytes:
-    """The page of a run; of its recordings those are read whose charts it has."""
+    """The report of a run as HTML. Only the recordings that it shows in charts are read."""
     from streamgauge.report.charts import wanted_trials
     from streamgauge.report.html import render_page
     from streamgauge.report.page import view_page
@@ -52,7 +52,7 @@ def page_of(run: "Run", story: "Story") -> bytes:
 
 
 def keep_report(run: "Run", story: "Story", talk: Talk) -> None:
-    """Put the report into the run's folder and say where. What was measured counts also where that fails."""
+    """Write the report into the run's folder and print its path. The run counts even if that fails."""
     from streamgauge.store import StoreError
 
     try:
@@ -68,5 +68,5 @@ def _written(path: Path, page: bytes) -> Path:
         path.write_bytes(page)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Trouble(f"--html: {path} cannot be written: {reason}. Name a file in a folder that exists.") from None
+        raise Trouble(f"--html: {path} cannot be written: {reason}. Use a file in an existing folder.") from None
     return path

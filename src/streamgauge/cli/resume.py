@@ -1,4 +1,4 @@
-"""``streamgauge resume``: go on where a run was interrupted."""
+"""``streamgauge resume``: continue a run that ended early."""
 
 from dataclasses import replace
 
@@ -12,9 +12,9 @@ from streamgauge.cli.talk import Talk
 def command(
     run: RunArgument = "@last", out: Out = RUNS, budget: Budget = None, json: Json = False, pace: Pace = 0.0
 ) -> None:
-    """Go on with a run that was interrupted, killed, or ended by its budget. Finished trials are kept."""
+    """Resume a run that was interrupted, killed, or ended by its budget. Finished trials are kept."""
     talk = Talk(json)
-    load_limits(budget, pace)  # a bad budget is said before the run is looked for
+    load_limits(budget, pace)  # report a bad budget before searching for the run
 
     from streamgauge.cli.going import check_engines, go, present
     from streamgauge.cli.runs import budget_of, find_run, shown
@@ -23,12 +23,12 @@ def command(
     talk.keep(f"The results are in {found.path}.")
     ending = found.ending()
     if ending is not None and not ending.ended:
-        talk.say(f"run {found.id} is finished already; this is what it found.")
+        talk.say(f"Run {found.id} is already finished. This is its result.")
         known = shown(found)
         present(found.experiment, found, known, known.exit_code, talk)
     check_engines(found.experiment)
     kept = found.trial_count()
-    talk.say(f"run {found.id}: going on after {kept} finished trial{'' if kept == 1 else 's'}")
+    talk.say(f"Resuming run {found.id} after {kept} finished trial{'' if kept == 1 else 's'}")
     limits = replace(load_limits(budget or budget_of(found), pace), runtime=runtime_folder())
     limits = with_kafka(limits, found.experiment.transport, talk.say, found.experiment.engines)
     go(found.experiment, found, limits, talk)

@@ -1,4 +1,4 @@
-"""``streamgauge run``: ask an experiment's question and answer it."""
+"""``streamgauge run``: run an experiment and report the result."""
 
 import secrets
 import sys
@@ -21,7 +21,7 @@ def command(
     json: Json = False,
     pace: Pace = 0.0,
 ) -> None:
-    """Run an experiment: trial after trial until its question is answered."""
+    """Run an experiment and report the result."""
     talk = Talk(json)
     text, source = load_text(experiment)
     question = parse_experiment(text, source, set_)

@@ -1,4 +1,4 @@
-"""Finding the store and the runs that the user means, and what they say."""
+"""Find the results folder and the runs that the user named, and read their results."""
 
 from pathlib import Path
 
@@ -10,30 +10,30 @@ from streamgauge.store import Run, Store
 
 
 def open_store(out: Path, must_exist: bool = False) -> Store:
-    """The store at ``--out``; a sentence where there is or can be none."""
+    """The store at ``--out``. Raises Trouble if it is not a folder, or does not exist although it must."""
     try:
         exists, folder = out.exists(), out.is_dir()
     except (OSError, ValueError) as error:
-        raise Trouble(f"--out: {error}. Name a folder for runs.") from None
+        raise Trouble(f"--out: {error}. Use a folder.") from None
     if exists and not folder:
-        raise Trouble(f"--out: {out} is not a folder. Name a folder for runs.")
+        raise Trouble(f"--out: {out} is not a folder. Use a folder.")
     if must_exist and not exists:
-        raise Trouble(f"There are no runs in {out}: the folder does not exist. Is --out right?")
+        raise Trouble(f"There are no runs in {out}: the folder does not exist. Check --out.")
     return Store(out)
 
 
 def find_run(out: Path, reference: str) -> Run:
-    """The run that a reference means: id, unique prefix, @last, @last~1."""
+    """The run with this id, unique prefix or experiment name, or @last or @last~1."""
     return open_store(out, must_exist=True).find(reference)
 
 
 def judged(run: Run) -> list[Judged]:
-    """The finished trials of a run, as a report wants them."""
+    """The finished trials of a run, as the report needs them."""
     return [Judged(t.trial, t.measurement, t.verdict, t.extent.count, t.outcome, t.facts) for t in run.trials()]
 
 
 def story_of(run: Run, explored: Explored, code: int = 0) -> Story:
-    """A run as a report is given it: its folder alone, and what it found."""
+    """A run as the report needs it: the content of its folder, and its results."""
     return Story(
         run=run.id,
         experiment=run.experiment.name,
@@ -51,7 +51,7 @@ def story_of(run: Run, explored: Explored, code: int = 0) -> Story:
 
 
 def shown(run: Run) -> Explored:
-    """What a run found: what it wrote down, or what its trials say if it went on or never ended."""
+    """The results of a run: the stored ones, or those of its trials if it has no ending or has more trials since."""
     ending = run.ending()
     if ending is not None and ending.spent_ns == spent(run):
         return Explored(ending.findings, ending.ended, ExitCode(ending.exit_code), ending.spent_ns)
@@ -59,7 +59,7 @@ def shown(run: Run) -> Explored:
 
 
 def budget_of(run: Run) -> str | None:
-    """The budget that a killed run was begun with. One that has ended by its budget is not held to it again."""
+    """The budget of a killed run. A run that ended by its budget has none when it is resumed."""
     if run.ending() is not None:
         return None
     words = [*run.command]

@@ -1,4 +1,4 @@
-"""``streamgauge setup``: what a part needs from the system, installed where that is possible without asking."""
+"""``streamgauge setup``: check or install what Spark or Kafka needs from the system."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,9 +20,17 @@ class Part(StrEnum):
 
 
 def command(
-    part: Annotated[Part, typer.Argument(metavar="PART", help="What to set up: spark or kafka.")], json: Json = False
+    part: Annotated[
+        Part,
+        typer.Argument(metavar="PART", help="spark = Java for Spark; kafka = Java, Maven and the jars for Kafka."),
+    ],
+    json: Json = False,
 ) -> None:
-    """Find or install what a part needs: a Java for Spark; a Java, Maven and jars for Kafka."""
+    """Check or install what Spark or Kafka needs: Java, Maven and the Kafka jars.
+
+    Java and Maven are installed with the package manager of the system if no password is needed. Otherwise the command
+    to run is printed.
+    """
     talk = Talk(json)
 
     from rich.text import Text
@@ -57,7 +65,7 @@ def _kafka(talk: Talk) -> tuple[str, dict[str, Any]]:
 
 
 def _java(talk: Talk) -> "tuple[Java, dict[str, Any]]":
-    """The Java, found or installed, and what is said of it in the document."""
+    """The Java, found or installed, and its entry in the JSON document."""
     from streamgauge.cli.java import settle_java
     from streamgauge.cli.trouble import Trouble
     from streamgauge.engines.java import find_java, javas, missing

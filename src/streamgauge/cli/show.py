@@ -1,4 +1,4 @@
-"""``streamgauge show``: one run again, from its folder alone."""
+"""``streamgauge show``: show the result of a run from the files in its folder."""
 
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -12,9 +12,15 @@ if TYPE_CHECKING:
     from streamgauge.store import Run
 
 Recompute = Annotated[
-    bool, typer.Option("--recompute", help="Count and judge every trial again from its raw journals, with Spark.")
+    bool,
+    typer.Option(
+        "--recompute",
+        help="Recompute every trial from its raw logs with Spark, and compare it with the stored result.",
+    ),
 ]
-Trial = Annotated[int | None, typer.Option("--trial", metavar="N", min=1, help="With --recompute: this one alone.")]
+Trial = Annotated[
+    int | None, typer.Option("--trial", metavar="N", min=1, help="Recompute only this trial; needs --recompute.")
+]
 
 
 def command(
@@ -25,7 +31,7 @@ def command(
     trial: Trial = None,
     json: Json = False,
 ) -> None:
-    """Show what a run found and every trial that proves it."""
+    """Show the result of a run and all its trials."""
     talk = Talk(json)
 
     from streamgauge.cli.runs import find_run, shown, story_of
@@ -37,7 +43,7 @@ def command(
     if recompute:
         _again(found, trial, talk)
     if trial is not None:
-        raise Trouble("--trial goes with --recompute; without it every trial is shown.")
+        raise Trouble("--trial needs --recompute. Without --recompute, every trial is shown.")
     known = shown(found)
     story = story_of(found, known)
     talk.show(render_run(view_run(story)))

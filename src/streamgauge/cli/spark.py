@@ -1,4 +1,4 @@
-"""Whether Spark can be started here; a sentence that helps where it cannot."""
+"""Check that Spark can be started here, or raise Trouble with what to install."""
 
 from importlib import metadata
 
@@ -9,7 +9,7 @@ INSTALL = "pip install 'streamgauge[spark]'"
 
 
 def pyspark_version() -> str | None:
-    """The version of PySpark; None if there is none. It is not imported: that takes its time."""
+    """The version of PySpark; None if it is not installed. It is not imported, because that is slow."""
     try:
         return metadata.version("pyspark")
     except metadata.PackageNotFoundError:
@@ -17,15 +17,15 @@ def pyspark_version() -> str | None:
 
 
 def pyspark_or_trouble() -> str:
-    """The version of PySpark, or the line to type."""
+    """The version of PySpark. Raises Trouble with the install command if it is not installed."""
     version = pyspark_version()
     if version is None:
-        raise Trouble(f"PySpark is missing; type: {INSTALL}")
+        raise Trouble(f"PySpark is not installed. Install it with: {INSTALL}")
     return version
 
 
 def ready_for_spark() -> None:
-    """Make sure that a Spark of ours can be started from this process, or say what is missing."""
+    """Make sure that this process can start Spark. Raises Trouble with what is missing."""
     from streamgauge.engines.java import javas, missing
     from streamgauge.engines.packages import manager
     from streamgauge.run.install import ask_java, is_root

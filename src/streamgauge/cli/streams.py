@@ -1,7 +1,7 @@
-"""stdout and stderr of a process: what cannot be written there never ends a command.
+"""stdout and stderr of a process: a write error on them never ends a command.
 
-A run has kept its results in its folder before it prints them, so a full disk behind stdout, a closed stdout or a
-reader that has left must not change its exit code.
+A run stores its results in its folder before it prints them, so a full disk behind stdout, a closed stdout or a reader
+that has ended must not change its exit code.
 """
 
 import codecs
@@ -34,12 +34,12 @@ _LATIN = {
     "”": '"',
     "θ": "theta",
 }
-"""How characters that streamgauge prints are written where the terminal lacks them. Others become a question mark."""
+"""Replacements of characters that the terminal's encoding lacks. Other characters become a question mark."""
 _REPLACE = "streamgauge-replace"
 
 
 class SturdyOutput(io.RawIOBase):
-    """A file descriptor for output. After the first error it takes everything and writes nothing."""
+    """A file descriptor for output. After the first error it accepts everything and writes nothing."""
 
     def __init__(self, descriptor: int, lost: OSError | None = None) -> None:
         self._descriptor = descriptor
@@ -48,11 +48,11 @@ class SturdyOutput(io.RawIOBase):
         """Why something could not be written; None as long as nothing was lost."""
 
     def fileno(self) -> int:
-        """The descriptor, for those who ask for the size of the terminal."""
+        """The descriptor, which gives the size of the terminal."""
         return self._descriptor
 
     def isatty(self) -> bool:
-        """Whether a person looks at it."""
+        """Whether it is a terminal."""
         return self._closed is None and os.isatty(self._descriptor)
 
     def writable(self) -> bool:
@@ -60,7 +60,7 @@ class SturdyOutput(io.RawIOBase):
         return True
 
     def write(self, content: "ReadableBuffer", /) -> int:
-        """Write a part of the content, or note why that is impossible."""
+        """Write a part of the content, or record why that is impossible."""
         size = memoryview(content).nbytes
         if self._closed is not None:
             self.lost = self._closed
@@ -90,7 +90,7 @@ def open_streams() -> None:
 
 
 def _occupy() -> None:
-    """Open a descriptor that was closed when the process started: the next file would get it, and what is printed."""
+    """Open descriptors that were closed when the process started: the next file would get one of their numbers."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -110,7 +110,7 @@ def _opened(stream: TextIO | None, descriptor: int) -> TextIO:
 
 
 def lost_stdout() -> OSError | None:
-    """Why stdout has not got everything; None if it has, or if it is no stream of ``open_streams``."""
+    """The first write error of stdout; None if there was none, or if it is no stream of ``open_streams``."""
     sys.stdout.flush()
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.lost if isinstance(raw, SturdyOutput) else None

@@ -1,4 +1,4 @@
-"""Talk: stdout is data, stderr is talk. The only place that prints."""
+"""Talk: prints results on stdout and messages on stderr. The only place that prints."""
 
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -16,11 +16,11 @@ documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
 _WIDTH = 80
 results_kept = ""
-"""A sentence that says where the results of this command are, apart from stdout; empty if they are nowhere else."""
+"""A sentence with the place where the results of this command are stored; empty if they are only on stdout."""
 
 
 class Talk:
-    """How one command speaks: ``json`` puts one document on stdout and nothing else."""
+    """The output of one command: with ``json``, only one document is printed on stdout."""
 
     def __init__(self, json: bool) -> None:
         self.json = json
@@ -28,33 +28,33 @@ class Talk:
         self.stderr = open_console(stderr=True)
 
     def say(self, sentence: "RenderableType", style: str = "") -> None:
-        """Talk, on stderr. Text is taken as it is: brackets in it are no markup."""
+        """Print a message on stderr. Brackets in it are not interpreted as markup."""
         self.stderr.print(sentence, style=style or None, markup=False, soft_wrap=True)  # commands in it stay whole
 
     def show(self, renderable: "RenderableType") -> None:
-        """Data for a person, on stdout; nothing where a document is wanted."""
+        """Print a result on stdout; nothing with ``--json``."""
         if not self.json:
             self.stdout.print(renderable, markup=False)
 
     def show_line(self, text: str) -> None:
-        """The same for one line, which stays one line however narrow the terminal is."""
+        """Print a result on one line, without wrapping, however narrow the terminal is."""
         if not self.json:
             self.stdout.print(on_one_line(text), markup=False, soft_wrap=True)
 
     def keep(self, sentence: str) -> None:
-        """Note where the results are apart from stdout, for the case that stdout cannot be written."""
+        """Record where the results are stored, for the case that stdout cannot be written."""
         global results_kept  # noqa: PLW0603 (one process, one command)
         results_kept = sentence
 
     def end(self, document: dict[str, Any], code: int = ExitCode.FINE) -> NoReturn:
-        """The document if it is wanted, then the exit."""
+        """Print the document with ``--json``, then exit."""
         if self.json:
             write_document(document)
         raise typer.Exit(int(code))
 
 
 def open_console(stderr: bool) -> "Console":
-    """A console that escapes the control characters of everything that is printed on it, and obeys none of them."""
+    """A console that escapes all control characters in what is printed on it."""
     from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
     from rich.segment import Segment
 
@@ -78,14 +78,14 @@ def open_console(stderr: bool) -> "Console":
 
 
 def write_document(document: dict[str, Any]) -> None:
-    """Put one document on stdout."""
+    """Print one JSON document on stdout."""
     global documents_written  # noqa: PLW0603 (one process, one stdout)
     documents_written += 1
     write_bytes(encode(document))
 
 
 def write_bytes(content: bytes) -> None:
-    """Bytes on stdout, whatever its encoding is; a stand-in for stdout gets text."""
+    """Write bytes to stdout, whatever its encoding is; if stdout was replaced by a text stream, write text."""
     sys.stdout.flush()
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None:

@@ -1,4 +1,4 @@
-"""What runs have left on a cluster of the user's: topics that carry a run's id, and no others."""
+"""The topics that runs have left on an external Kafka cluster: only those with a run's id in their name."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def clean_topics(experiment: str, runs: Sequence[str], out: Path, yes: bool, talk: Talk) -> None:
-    """List the topics of runs, and delete them with ``yes``. Those of a run that is going on here are left alone."""
+    """List the topics of runs, and delete them with ``yes``. Topics of a run in progress are kept."""
     from rich.text import Text
 
     from streamgauge.cli.kafka import client_or_trouble
@@ -47,35 +47,35 @@ def _cluster(experiment: str) -> "Cluster":
     options = kafka_options(load_experiment(experiment, None).transport)
     if options is None or options.cluster is None:
         raise Trouble(
-            f"{experiment} names no cluster of yours (transport.cluster). Brokers that a run starts itself go with it, "
-            "and their topics too."
+            f"{experiment} has no transport.cluster, so there is no external cluster to clean. Local brokers and their "
+            "topics are removed when their run ends."
         )
     return open_cluster(options.cluster)
 
 
 def _chosen(there: dict[str, tuple[str, ...]], named: Sequence[str], out: Path, talk: Talk) -> dict[str, Sequence[str]]:
-    """The topics of the runs that are named, or of all; by run."""
+    """The topics of the named runs, or of all runs; by run."""
     busy = _busy(out, there)
     for run in busy:
-        talk.say(f"run {run} is going on; its topics are left alone")
+        talk.say(f"Run {run} is in progress. Its topics are kept.")
     wanted = [_run(each, there, out) for each in named] if named else [*there]
     return {run: there[run] for run in dict.fromkeys(wanted) if run not in busy}
 
 
 def _run(named: str, there: dict[str, tuple[str, ...]], out: Path) -> str:
-    """The run that is meant: by its id, the beginning of it, or as @last."""
+    """The id of the run with this id or prefix, or of @last."""
     from streamgauge.cli.runs import find_run
 
     wanted = find_run(out, named).id if named.startswith("@") else named
     found = [run for run in there if run == wanted] or [run for run in there if run.startswith(wanted)]
     if len(found) != 1:
-        what = "has no topics of a run" if not found else f"has topics of {len(found)} runs that begin with"
-        raise Trouble(f"The cluster {what} {wanted}. There are: {', '.join(there) or 'none'}.")
+        what = "has no topics of run" if not found else f"has topics of {len(found)} runs whose ids start with"
+        raise Trouble(f"The cluster {what} {wanted}. Runs with topics there: {', '.join(there) or 'none'}.")
     return found[0]
 
 
 def _busy(out: Path, there: dict[str, tuple[str, ...]]) -> set[str]:
-    """Runs among these that a process on this machine is working on now."""
+    """The ids of these runs that are in progress on this machine."""
     from streamgauge.cli.runs import open_store
     from streamgauge.store import RunLocked
 

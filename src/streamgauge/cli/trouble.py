@@ -1,4 +1,4 @@
-"""Trouble: something that the user can put right, said in a sentence."""
+"""Trouble: an error that the user can fix, with a message for the user."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,4 +14,4 @@ class Trouble(Exception):
         self.sentence = sentence
         self.code = code
         self.problems = list(problems)
-        """The same in parts, for ``--json``."""
+        """The problems one by one, for ``--json``."""

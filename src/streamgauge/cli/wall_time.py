@@ -1,4 +1,4 @@
-"""How long a run takes on the wall clock: the trials, and everything around them."""
+"""The estimated duration of a run in real time: the trials, and the time around them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,25 +20,25 @@ _START = 15.0
 _WARM = 45.0
 """To warm it up, if `warm_limit` allows as much."""
 _GROW = 25.0
-"""The load that grows until it falls behind, before a search of the load."""
+"""The growing load before a search of the load, until the system falls behind."""
 _SET_UP = 5.5
 """Of every trial: to start the processes of the load driver, and the query or the system."""
 _CLOSE = 2.5
-"""Of every full-length trial: the load after the judged seconds, and the check of the outputs."""
+"""Of every full-length trial: the drain phase, and the check of the outputs."""
 _VIRTUAL = 0.2
-"""To compute a trial in virtual time."""
+"""To compute a simulated trial."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """Seconds of a run beside the load of its trials: once, and for each trial."""
+    """Seconds of a run in addition to the load of its trials: once, and for each trial."""
 
     once: float
     each: float
 
 
 def beside(question: "Experiment", choice: "EngineChoice", engine: "Engine", trials: int) -> Wall:
-    """What one engine of an experiment costs beside its load."""
+    """The estimated seconds of one engine of an experiment in addition to its load."""
     from streamgauge.engines.base import StandingEngine, VirtualEngine
 
     if isinstance(engine, VirtualEngine):
@@ -63,7 +63,7 @@ def before(question: "Experiment", real: bool) -> float:
 
 
 def hinted(question: "Experiment", engine: "Engine", choice: "EngineChoice") -> bool:
-    """Whether a load that grows shows where the search begins."""
+    """Whether a growing load in the warm-up shows where the search begins."""
     from streamgauge.engines.base import StandingEngine
 
     searched = question.dimension.name == "load" and question.what != "nothing"

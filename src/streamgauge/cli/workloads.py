@@ -1,4 +1,4 @@
-"""``streamgauge workloads``: the use cases that are known here."""
+"""``streamgauge workloads``: the workloads and their parameters."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +28,10 @@ Name = Annotated[
 
 
 def command(name: Name = None, json: Json = False) -> None:
-    """List the workloads, their parameters, and the dimensions that can be searched; or those of one workload."""
+    """List the workloads with their parameters, and which of them `find: extreme` can search.
+
+    With NAME, only this workload is listed.
+    """
     from rich.console import Group
 
     from streamgauge.report.encode import document
@@ -55,5 +58,5 @@ def _described(workload: "Workload") -> dict[str, Any]:
 def _rendered(one: dict[str, Any]) -> "RenderableType":
     lines = [f"{one['summary']} ({one['paper']})"]
     if one["dimensions"]:
-        lines.append(f"dimensions for find: extreme: {', '.join(d['name'] for d in one['dimensions'])}")
+        lines.append(f"parameters for find: extreme: {', '.join(d['name'] for d in one['dimensions'])}")
     return render_fields(one["name"], lines, one["params"])

@@ -7,7 +7,7 @@ from streamgauge.model.seconds import Account
 from streamgauge.model.units import format_count
 from streamgauge.report.story import Judged
 
-NO_ANSWER = "there is no reference answer for this workload or pipeline to compare them with"
+NO_ANSWER = "there is no reference result for this workload or pipeline to compare them with"
 
 
 def outputs_checked(trials: Sequence[Judged]) -> str:
@@ -32,10 +32,14 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     where = f"{len(done)} trial{'' if len(done) == 1 else 's'}"
     left = len(valid) - len(done)
     rest = "" if not left else f" {left} trial{'' if left == 1 else 's'} could not be checked."
-    kind = " (imagined, in virtual time)" if all(t.virtual for t in done) else ""
+    if all(t.virtual for t in done):
+        return (
+            f"No outputs were checked (simulated run: outputs are modelled, nothing was computed). The model has "
+            f"{format_count(rows)} rows in {where}: {bad}.{rest}{spoilt}"
+        )
     return (
-        f"Outputs were checked{kind}: {format_count(rows)} rows of {where} against the reference answer, "
-        f"record by record: {bad}.{rest}{spoilt}"
+        f"Outputs were checked: {format_count(rows)} rows of {where} were compared with the reference result: "
+        f"{bad}.{rest}{spoilt}"
     )
 
 

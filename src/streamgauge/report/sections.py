@@ -75,7 +75,7 @@ def _circumstances(finding: FindingView) -> list[Child]:
 def _trials(finding: FindingView) -> Markup:
     own_value = any(row.value != row.load for row in finding.rows)
     several = any(row.start > 1 for row in finding.rows)
-    heads: list[Child] = ["trial", *(["start"] if several else []), "for", "verdict", "because", "proves"]
+    heads: list[Child] = ["trial", *(["start"] if several else []), "purpose", "verdict", "reason", "role"]
     heads += [searched_name(finding)] if own_value else []
     heads += ["load", "queue growth", "avg latency", "recorded"]
     return table(
@@ -86,7 +86,7 @@ def _trials(finding: FindingView) -> Markup:
 def _trial(row: TrialRow, own_value: bool, several: bool) -> list[Child]:
     verdict = element("b", row.verdict, class_=f"verdict {row.verdict.lower()}")
     log = (
-        element("details", element("summary", "its last words"), element("pre", "\n".join(row.log)))
+        element("details", element("summary", "end of its log"), element("pre", "\n".join(row.log)))
         if row.log
         else None
     )
@@ -97,7 +97,7 @@ def _trial(row: TrialRow, own_value: bool, several: bool) -> list[Child]:
         row.purpose,
         verdict,
         because,
-        row.proves,
+        row.role,
     ]
     cells += [row.value] if own_value else []
     return [*cells, row.load, row.trend, row.latency, f"{row.seconds} s"]

@@ -1,8 +1,9 @@
-"""A run for the terminal: the answer first, then the bracket, why it stopped, latency, and every trial."""
+"""A run for the terminal: the result first, then its bounds, what limited it, latency, and every trial."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -19,6 +20,9 @@ _COLOURS = {
     "UNDECIDED": "cyan",
 }
 _GOOD = ("bracketed", "all-hold", "measured", "wide")
+_NARROW = 60
+"""Columns of a terminal below which the table of trials is not readable."""
+_STATISTICS = ("avg", "min", "max", *PERCENTILES)
 _LIMITS = 3
 """Limits that are told here; the page has all of them."""
 
@@ -43,29 +47,29 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     if finding.title:
         parts.append(Text(finding.title, style="bold"))
     parts.append(Text(as_sentence(finding.sentence), style=style))
-    parts += [Text(f"  {line}") for line in _bracket(finding)]
+    parts += [Text(f"  {line}") for line in _bounds(finding)]
     parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2), expand=False) for note in finding.notes]
     if finding.circumstances:
         parts += [Text("  circumstances:"), *(_item(said) for said in finding.circumstances)]
     if finding.why is not None:
         parts += _why(finding.why)
     if finding.latencies:
-        parts += [Text(""), _latency(finding.latencies)]
+        parts += [Text(""), _Latencies(finding.latencies)]
         said = footnote(finding.latencies)
         parts += [Padding(Text(said, style="dim"), (0, 0, 0, 2), expand=False)] if said else []
     for said in filter(None, (finding.no_latency, finding.updates)):
         parts.append(Padding(Text(said), (0, 0, 0, 2), expand=False))
     if trials and finding.rows:
-        parts += [Text(""), _table(finding)]
+        parts += [Text(""), _Trials(finding)]
     return parts
 
 
-def _bracket(finding: FindingView) -> list[str]:
+def _bounds(finding: FindingView) -> list[str]:
     lines = []
     if finding.holds:
-        lines.append(f"holds at {finding.holds}")
+        lines.append(f"passed at {finding.holds}")
     if finding.fails:
-        lines.append(f"fails at {finding.fails}")
+        lines.append(f"failed at {finding.fails}")
     if finding.rows:
         count = len(finding.rows)
         lines.append(f"{count} trial{'' if count == 1 else 's'}, {finding.time} of trial time")
@@ -73,7 +77,7 @@ def _bracket(finding: FindingView) -> list[str]:
 
 
 def _why(reason: Why) -> list[RenderableType]:
-    lead = "why it stopped there" if reason.where == "fails" else "how busy it was"
+    lead = "what limited it" if reason.where == "fails" else "how busy it was"
     return [
         Text(f"  {lead} (trial {reason.trial}, {reason.load}):"),
         *(_item(limit.sentence) for limit in reason.limits[:_LIMITS]),
@@ -84,15 +88,48 @@ def _item(said: str) -> Padding:
     return Padding(Text(f"- {said}"), (0, 0, 0, 4), expand=False)
 
 
-def _latency(lines: Sequence[LatencyLine]) -> Table:
+@dataclass(frozen=True, slots=True)
+class _Latencies:
+    """The latencies at the loads of a result: a table, or a paragraph for each if the terminal is narrow."""
+
+    lines: Sequence[LatencyLine]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= _NARROW:
+            yield _latency_table(self.lines)
+            return
+        for line in self.lines:
+            numbers = zip(_STATISTICS, (line.average, line.least, line.most, *line.percentiles), strict=True)
+            shown = ", ".join(f"{name} {number}" for name, number in numbers)
+            yield Text(f"{line.kind} latency at {line.at}: {shown} ({line.firings} window results)")
+
+
+def _latency_table(lines: Sequence[LatencyLine]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
     table.add_column("latency", overflow="fold")
-    for name in ("at", "avg", "min", "max", *PERCENTILES, "windows"):
+    for name in ("at", *_STATISTICS, "window results"):
         table.add_column(name, justify="right", overflow="fold")
     for line in lines:
         numbers = (line.average, line.least, line.most, *line.percentiles, str(line.firings))
         table.add_row(Text(line.kind), Text(line.at), *(Text(number) for number in numbers))
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Trials:
+    """Every trial of a finding: a table, or a paragraph for each if the terminal is too narrow for its columns."""
+
+    finding: FindingView
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if options.max_width >= _NARROW:
+            yield _table(self.finding)
+            return
+        for row in self.finding.rows:
+            role = f", {row.role}" if row.role else ""
+            yield Text(f"trial {row.number}: {row.purpose} at {row.load}, {row.seconds} s{role}")
+            yield Padding(Text(row.verdict, style=_COLOURS.get(row.verdict, "")), (0, 0, 0, 2))
+            yield Padding(Text(row.reason), (0, 0, 0, 2))
 
 
 def _table(finding: FindingView) -> Table:
@@ -102,23 +139,23 @@ def _table(finding: FindingView) -> Table:
     table.add_column("trial", justify="right", no_wrap=True)
     if several:
         table.add_column("start", justify="right", no_wrap=True)
-    table.add_column("for", no_wrap=True)
+    table.add_column("purpose", no_wrap=True)
     if own_value:
         table.add_column(searched_name(finding), justify="right", no_wrap=True)
     table.add_column("load", justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("because", overflow="fold", ratio=1)
+    table.add_column("role", overflow="fold", max_width=12)
+    table.add_column("reason", overflow="fold", ratio=1)
     for row in finding.rows:
         table.add_row(*_cells(row, own_value, several))
     return table
 
 
 def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType]:
-    because = f"[{row.proves}] {row.reason}" if row.proves else row.reason
     start = [Text(str(row.start))] if several else []
     cells: list[RenderableType] = [Text(str(row.number)), *start, Text(row.purpose)]
     if own_value:
         cells.append(Text(row.value))
     verdict = Text(row.verdict, style=_COLOURS.get(row.verdict, ""))
-    return [*cells, Text(row.load), Text(f"{row.seconds}s"), verdict, Text(because)]
+    return [*cells, Text(row.load), Text(f"{row.seconds}s"), verdict, Text(row.role), Text(row.reason)]

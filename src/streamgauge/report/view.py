@@ -31,9 +31,15 @@ class TrialRow:
     start: int
     """Which start of the system it is of, from one."""
     proves: str
-    """``holds`` or ``fails`` if this trial proves an end of the bracket."""
+    """``holds`` or ``fails`` if this trial is one of the bounds, its share if it measures a share of the result."""
     log: tuple[str, ...] = ()
     """The last lines of the system under test, where it crashed or stalled."""
+
+    @property
+    def role(self) -> str:
+        """What the trial is in the result, in words; empty if it only guided the search."""
+        roles = {"holds": "passed bound", "fails": "failed bound"}
+        return roles.get(self.proves) or (f"{self.proves.removesuffix('%')} % of the result" if self.proves else "")
 
 
 @dataclass(frozen=True, slots=True)

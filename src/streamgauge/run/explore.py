@@ -1,7 +1,7 @@
-"""Explore: Experiment → Findings. The loop of the whole system.
+"""Explore: Experiment → Findings. The main loop of a run.
 
-search.next(past) → Trial → execute → measure → decide → kept → past, until the search has nothing more
-to ask. Nothing is remembered but what the store keeps, so a resumed run goes the same way.
+search.next(past) → Trial → execute → measure → decide → stored → past, until the search needs no further trial. All
+state is in the store, so a resumed run continues in the same way.
 """
 
 import math
@@ -41,7 +41,7 @@ def explore(
     limits: Limits = Limits(),  # noqa: B008 (frozen)
     listener: Listener | None = None,
 ) -> Explored:
-    """Ask and answer until every engine has its findings, and keep them."""
+    """Run trials until every engine has its results, and store these."""
     listener, ended = listener or Silence(), ""
     with (
         _kafka(experiment, run, limits, listener) as kafka,
@@ -60,7 +60,7 @@ def explore(
 
 @contextmanager
 def _kafka(experiment: Experiment, run: Run, limits: Limits, listener: Listener) -> Iterator["Kafka | None"]:
-    """The Kafka of the run; none where its events are on the queue."""
+    """The Kafka brokers of the run; None if its events are in the queue."""
     if experiment.transport.name != "kafka":
         yield None
         return
@@ -75,7 +75,7 @@ def _kafka(experiment: Experiment, run: Run, limits: Limits, listener: Listener)
 def _systems(
     experiment: Experiment, run: Run, limits: Limits, listener: Listener, kafka: "Kafka | None"
 ) -> Iterator["Systems | None"]:
-    """Room for systems that stay up between trials; none where no engine of the experiment has such."""
+    """The systems under test that serve several trials; None if no engine of the experiment has one."""
     if not any(isinstance(engines().get(choice.name), StandingEngine) for choice in experiment.engines):
         yield None
         return
@@ -86,7 +86,7 @@ def _systems(
 
 
 class _Ground(NamedTuple):
-    """What stays up between the trials of a run."""
+    """What keeps running between the trials of a run."""
 
     systems: "Systems | None"
     kafka: "Kafka | None"
@@ -104,10 +104,10 @@ class _Exploration:
     trials: int
     spent: int
     begun: int
-    """When this sitting began: the run, or a resume of it. Nanoseconds since 1970."""
+    """When this segment of the run began: the run itself, or its last resume. Nanoseconds since 1970."""
 
     def searches(self, choice: EngineChoice) -> str:
-        """Everything one engine is asked, after every start of it. Returns why the whole run ends here, or nothing."""
+        """Run the searches of one engine, one after each start. Returns why the whole run ends here, or nothing."""
         for start in range(self.experiment.search.starts):
             ended = self._search(choice, start)
             if self.ground.systems is not None:
@@ -117,27 +117,28 @@ class _Exploration:
         return ""
 
     def _search(self, choice: EngineChoice, start: int) -> str:
-        """The whole search after one start."""
+        """Run the whole search after one start of the engine. Returns why the whole run ends here, or nothing."""
         past = list(self.run.past(choice.label))
         begun = any(told.ask.start == start for told in past)
         hint = hint_of(self.run, choice.label, start) if begun else self._hint(choice)
         search = build(self.experiment, choice.label, hint, start)
-        expected = search.forecast().likely
+        earlier = self.trials - sum(told.ask.start == start for told in past)
+        expected = earlier + search.forecast().likely
         while True:
             stop = next((told for told in past if told.verdict.stops_run), None)
             if stop:
-                return f"{choice.label} failed in trial {stop.trial}, and no other load would change that"
+                return f"{choice.label} failed in trial {stop.trial}, and it would fail at any other load too"
             ask = search.next(past)
             if ask is None:
                 return ""
             if not self._affordable():
-                return f"the budget of {format_duration(self.limits.budget or 0)} is spent"
+                return f"the budget of {format_duration(self.limits.budget or 0)} is used up"
             trial = trial_of(self.experiment, choice, ask, self.trials + 1)
-            self.listener.begun(trial, max(expected, len(past) + 1))
+            self.listener.begun(trial, expected)
             past.append(self._answer(trial, choice))
 
     def _hint(self, choice: EngineChoice) -> float:
-        """A load near the limit, from the warm-up of a system that stays up; 0 where nothing hints at one."""
+        """A load near the limit, measured in the warm-up of a system that serves several trials; 0 if unknown."""
         systems = self.ground.systems
         if systems is None or self.experiment.dimension.name != "load" or self.experiment.what == "nothing":
             return 0.0
@@ -146,12 +147,12 @@ class _Exploration:
         return systems.hint(engine, first, workload)
 
     def _affordable(self) -> bool:
-        """Whether a further trial fits into the budget. The first one always does: an answer needs one."""
+        """Whether a further trial fits into the budget. The first trial is always run: a result needs one."""
         plan, budget = self.experiment.trial, self.limits.budget
         return budget is None or not self.trials or self.spent + (plan.warmup or 0) + plan.duration <= budget
 
     def _answer(self, trial: Trial, choice: EngineChoice) -> Told:
-        """One question of the search, answered by a trial that is kept."""
+        """Run, judge and store one trial, and return its verdict for the search."""
         objectives = self.experiment.objectives
         engine, workload = engines()[choice.name], workloads()[trial.workload]
         # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
@@ -181,12 +182,12 @@ class _Exploration:
 
 
 def _watched(trial: Trial, experiment: Experiment) -> Trial:
-    """The trial as the early rule sees it: with ``early: false`` every one has its full length, as a confirmation."""
+    """The trial for the rule that ends trials early; with ``early: false`` it is a confirmation of full length."""
     return trial if experiment.trial.early else replace(trial, ask=replace(trial.ask, purpose="confirm"))
 
 
 def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int) -> Trial:
-    """The trial that answers ``ask``: everything that defines it, fixed by the experiment and the ask alone."""
+    """The trial for ``ask``. It depends only on the experiment, the ask and the number."""
     at = {**dict(ask.fixed), ask.dimension: ask.value}
     load = at.pop("load", None)
     instances = at.pop("instances", None)
@@ -218,7 +219,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
 
 
 def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) -> int:
-    """How often events are sent to an engine that takes them as they come; 0, as usual, to one with micro-batches."""
+    """The send interval of an engine that processes events as they arrive; 0 (the default) with micro-batches."""
     if not continuous(engines().get(choice.name), choice.options):
         return 0
     asked = [o.threshold for o in experiment.objectives if o.metric in ("event-time", "processing-time")]
@@ -228,7 +229,7 @@ def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) 
 
 
 def _least(engine: Engine | None, choice: EngineChoice, workload: Workload, params: dict[str, Any]) -> int:
-    """How long a trial must last until outputs can be checked; 0 where no window has to close."""
+    """Nanoseconds that a trial must last until outputs can be checked; 0 if no window has to close."""
     checked = isinstance(engine, RealEngine) and workload.reference is not None and params.get("window")
     if not checked or engine is None or not appends(engine, choice.options):
         return 0
@@ -236,17 +237,17 @@ def _least(engine: Engine | None, choice: EngineChoice, workload: Workload, para
 
 
 def _instances(experiment: Experiment, choice: EngineChoice) -> float:
-    """Instances where nothing asks for a number of them: the experiment's, or those among the engine's options."""
+    """The number of instances if it is not searched: from the experiment, or from the engine's options."""
     return max(*experiment.instances.values, float(choice.options.get("instances", 1)), 1.0)
 
 
 def _like(value: float) -> float | int:
-    """Counts and durations are whole numbers, also when a search names them."""
+    """The value as a whole number if it is one: counts and durations are, even if a search computed them."""
     return int(value) if value == int(value) else value
 
 
 def _profile(experiment: Experiment, load: float | None, params: dict[str, Any]) -> LoadProfile:
-    """The load of a trial: the one asked for, in the experiment's shape; else the one that is given."""
+    """The load profile of a trial: the experiment's profile, scaled to ``load`` if it is given."""
     shape = experiment.profile
     if load is None:
         load = workloads()[experiment.workload.name].rate(params) if shape is None else None
@@ -254,7 +255,7 @@ def _profile(experiment: Experiment, load: float | None, params: dict[str, Any])
             return shape
         if load is None:
             raise ValueError(
-                "a trial needs a load: the experiment has neither a profile nor a workload that implies one"
+                "a trial needs a load: the experiment has no profile and its workload does not define a rate"
             )
     if shape is None or shape.shape == "constant":
         return constant(load)
@@ -263,6 +264,6 @@ def _profile(experiment: Experiment, load: float | None, params: dict[str, Any])
 
 
 def _seed(root: int, engine: str, ask: Ask, number: int) -> int:
-    """A seed of its own for every trial, the same again when a run is resumed."""
+    """A different seed for every trial, which is the same if the run is resumed."""
     named = repr((root, engine, ask.dimension, ask.value, ask.purpose, ask.fixed, ask.repetition, number))
     return int.from_bytes(blake2b(named.encode(), digest_size=8).digest()) >> 1

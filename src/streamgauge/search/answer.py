@@ -15,6 +15,9 @@ from streamgauge.search.step import Bracket
 Ends = tuple[Point | None, Point | None]
 """What holds and what fails."""
 
+TOPIC = "sustainable throughput: "
+"""How the sentence of a result begins that is about the load."""
+
 _NOT_DONE = "the search is not done"
 _UNDECIDED = "could not be decided at any value"
 
@@ -65,7 +68,7 @@ def _finished(case: Case, bracket: Bracket) -> Finding:
     holds, fails = ends(case.known, bracket)
     status = _status(case.line, holds, fails)
     sentence = _demand(case, status, holds, fails) if case.line.dimension == "instances" else None
-    sentence = sentence or _subject(case) + _extreme(case, status, holds, fails)
+    sentence = sentence or _topic(case) + _extreme(case, status, holds, fails)
     if status == "none-holds" and fails and fails.crashed and _lowest(case):
         status = "failed"
         reasons = [r for t in fails.deciding for r in t.verdict.reasons]
@@ -73,7 +76,7 @@ def _finished(case: Case, bracket: Bracket) -> Finding:
     given_up = [p for p in case.known.points if p.unmeasured]
     if given_up and not holds and not fails:
         status = "invalid"
-        sentence = f"{_subject(case)}could not be measured: {_at(case.line, given_up[0])}"
+        sentence = f"{_topic(case)}could not be measured: {_at(case.line, given_up[0])}"
     extra = (bracket.reason,) if bracket.reason else ()
     why = _invalid(case, case.stop) if case.stop else case.ended or _NOT_DONE
     beside = shares.notes(case.line, case.parts, why)
@@ -88,10 +91,10 @@ def _stopped(case: Case, stop: Told) -> Finding:
     elif case.known.holds or case.known.fails:
         status, both = "unfinished", case.known.holds and case.known.fails
         so_far = f"{_so_far(case)}: {_invalid(case, stop)}"
-        sentence = _subject(case) + (so_far if both else _extreme(case, "wide", case.known.holds, case.known.fails))
+        sentence = _topic(case) + (so_far if both else _extreme(case, "wide", case.known.holds, case.known.fails))
     else:
         status = "invalid"
-        sentence = f"{_subject(case)}could not be measured: {_invalid(case, stop)}"
+        sentence = f"{_topic(case)}could not be measured: {_invalid(case, stop)}"
     rest = tuple(r for r in stop.verdict.reasons if r != reason)
     known = case.known
     return _make(case, status, (known.holds, known.fails), sentence, (*rest, *notes(known), *short_ends(known)))
@@ -108,7 +111,7 @@ def _invalid(case: Case, stop: Told) -> str:
 def _unfinished(case: Case) -> Finding:
     known, why = case.known, case.ended or _NOT_DONE
     said = (*notes(known), *short_ends(known))
-    return _make(case, "unfinished", (known.holds, known.fails), f"{_subject(case)}{_so_far(case)}: {why}", said)
+    return _make(case, "unfinished", (known.holds, known.fails), f"{_topic(case)}{_so_far(case)}: {why}", said)
 
 
 def _so_far(case: Case) -> str:
@@ -116,10 +119,10 @@ def _so_far(case: Case) -> str:
     known, line = case.known, case.line
     parts = []
     if known.holds:
-        parts.append(f"holds {line.text(known.holds.value)} so far")
+        parts.append(f"{line.prose(known.holds.value)} passed so far")
     if known.fails:
-        parts.append(f"fails at {line.text(known.fails.value)}")
-    return " and ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
+        parts.append(f"{line.prose(known.fails.value)} failed")
+    return ", ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
 
 
 def _measured(case: Case, value: float) -> Finding:
@@ -137,7 +140,7 @@ def _measured(case: Case, value: float) -> Finding:
     elif point is None or not point.firm:
         status, sentence = "unfinished", f"{subject}{text} not measured: {case.ended or 'the run is not done'}"
     else:
-        meaning = {True: "the objective holds", False: "the objective is missed", None: "could not be decided"}
+        meaning = {True: "every objective was met", False: "an objective was missed", None: "could not be decided"}
         why = _first([r for t in point.deciding if t.verdict.kind is VerdictKind.FAILED for r in t.verdict.reasons])
         result = f"the system under test failed: {why}" if point.crashed else meaning[point.state]
         sentence = f"{subject}measured at {text}, {result}"
@@ -151,9 +154,12 @@ def _all_of(case: Case) -> str:
     """The sentence for a range that holds as a whole."""
     line, ceiling = case.line, case.experiment.ceiling
     if line.dimension == "load" and ceiling is not None and _asked_beyond(case, ceiling):
-        text = line.text(ceiling)
-        return f"holds at least {line.text(line.hard)}, limited by the driver, which is believed up to {text}"
-    return f"holds {_up_to(line)} {line.text(line.hard)}, the end of the range; {_move(case, hard=True)}"
+        return (
+            f"at least {line.prose(line.hard)} passed; streamgauge can generate at most {line.prose(ceiling)} reliably "
+            "on this machine, so the limit of the engine is not known: run `streamgauge calibrate`, or give the load "
+            "driver more cores"
+        )
+    return f"everything {_up_to(line)} {line.prose(line.hard)} passed, the end of the range; {_move(case, hard=True)}"
 
 
 def _asked_beyond(case: Case, ceiling: float) -> bool:
@@ -200,27 +206,28 @@ def _adjacent(line: Line, holds: Point, fails: Point) -> bool:
 def _extreme(case: Case, status: Status, holds: Point | None, fails: Point | None) -> str:
     line = case.line
     if holds and fails:
-        apart = f"{line.gap(holds.value, fails.value) * 100:.1f}% apart"
-        return f"holds {line.text(holds.value)} and fails at {line.text(fails.value)} ({apart})"
+        apart = f"{line.gap(holds.value, fails.value) * 100:.1f} % apart"
+        return f"{line.prose(holds.value)} passed, {line.prose(fails.value)} failed ({apart})"
     if holds and status == "all-hold":
         return _all_of(case)
     if fails and status == "none-holds":
-        return f"fails at {line.text(line.easy)} already, the easy end of the range; {_move(case, hard=False)}"
+        lowest = "the lowest load of the range" if line.dimension == "load" else "the easiest value of the range"
+        return f"even {line.prose(line.easy)}, {lowest}, missed the objective; {_move(case, hard=False)}"
     if holds:
-        return _one_bound(case, f"holds{{}} {line.text(holds.value)}", "harder")
-    return _one_bound(case, f"fails at {line.text(fails.value)}", "easier") if fails else _UNDECIDED
+        return _one_bound(case, f"{line.prose(holds.value)} passed", "no harder value")
+    return _one_bound(case, f"{line.prose(fails.value)} failed", "no easier value") if fails else _UNDECIDED
 
 
 def _one_bound(case: Case, bound: str, missing: str) -> str:
     """One bound, and why the other one is missing."""
     beside = next((p for p in case.known.undecided if p.unmeasured), None)
     if beside is None:
-        return f"{bound.format('')}; nothing {missing} could be decided"
-    return f"{bound.format(' at least')}; {_unmeasured(case.line, beside)}"
+        return f"{bound}; {missing} could be decided"
+    return f"{bound}; {_unmeasured(case.line, beside)}"
 
 
 def _unmeasured(line: Line, point: Point) -> str:
-    return f"{line.text(point.value)} could not be measured because {_first(point.invalid[-1].verdict.reasons)}"
+    return f"{line.prose(point.value)} could not be measured because {_first(point.invalid[-1].verdict.reasons)}"
 
 
 def _at(line: Line, point: Point) -> str:
@@ -268,6 +275,15 @@ def _subject(case: Case) -> str:
     if "instances" in fixed:
         return f"with {_instances(fixed['instances'])}: "
     return f"load {format_value(fixed['load'], 'rate')}: " if "load" in fixed else ""
+
+
+def _topic(case: Case) -> str:
+    """What a result is about: the sustainable throughput, or the parameter that was searched."""
+    fixed = dict(case.line.fixed)
+    if case.line.dimension != "load":
+        return f"{case.line.dimension}: " if case.line.dimension != "instances" else _subject(case)
+    deployed = f" with {_instances(fixed['instances'])}" if "instances" in fixed else ""
+    return f"{TOPIC.removesuffix(': ')}{deployed}: "
 
 
 def _lowest(case: Case) -> bool:

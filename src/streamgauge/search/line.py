@@ -89,6 +89,10 @@ class Line:
         """The value for a person, in the unit of the dimension."""
         return format_value(value, self.unit)
 
+    def prose(self, value: float) -> str:
+        """The value in a sentence: a rate says of what it is."""
+        return f"{self.text(value).removesuffix('/s')} events/s" if self.unit == "rate" else self.text(value)
+
 
 def format_value(value: float, unit: Unit) -> str:
     """A value of a dimension for a person: ``730k/s``, ``3``, ``8s``, ``25%``."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from streamgauge.model.finding import Finding, Start
+from streamgauge.search.answer import TOPIC
 from streamgauge.search.line import format_value
 
 _ANSWERED = ("bracketed", "wide", "all-hold", "none-holds")
@@ -33,7 +34,11 @@ def _combined(found: Sequence[Finding]) -> Finding:
         return replace(found[0], trials=trials)
     middle = sorted(listed, key=lambda start: start.middle)[(len(listed) - 1) // 2]
     chosen = found[middle.number - 1]
-    missing = (f"start {n} {of} has no result: {f.sentence}" for n, f in enumerate(found, 1) if n not in starts)
+    missing = (
+        f"start {n} {of} has no result: {f.sentence.removeprefix(TOPIC)}"
+        for n, f in enumerate(found, 1)
+        if n not in starts
+    )
     chosen = replace(chosen, trials=trials, starts=listed, notes=(*chosen.notes, *missing))
     return replace(chosen, sentence=f"{chosen.sentence}; {spread_of(chosen)}")
 
