@@ -25,8 +25,9 @@ engine: {{name: simulated, capacity: 730k/s, noise: 3%, warmup: 10s}}
 # What to find: sustainable-throughput, demand, capacity, extreme, or nothing (measure fixed loads without a search).
 find: sustainable-throughput
 
-# The range of loads to search.
-load: {{between: [10k/s, 5M/s]}}
+# The range of loads to search. A wide range is fine: the search begins near the limit that it estimates, and it never
+# goes above the highest load that streamgauge can generate on schedule on this machine.
+load: {{between: [10k/s, 50M/s]}}
 
 # The conditions that a trial must meet. In lag-trend, a percentage is a share of the load.
 # Other examples: event-time p95 < 2s, queue < 1M, drops == 0.
