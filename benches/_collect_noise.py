@@ -74,6 +74,9 @@ while time.monotonic() < ends:
 class Patient:
     """A watch that ends no trial before its time."""
 
+    silence = 0
+    stalled = False
+
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
 

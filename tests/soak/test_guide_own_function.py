@@ -47,8 +47,11 @@ def test_the_guides_own_function_ends_with_bounds(tmp_path: Path) -> None:
 
 
 def calibrate(folder: Path, *options: str) -> None:
-    """As the guide says: without it, a fast function passes at every load that may be generated."""
-    assert typed_in(folder, "calibrate", *options).code == 0
+    """As the guide says: without it, a fast function passes at every load that may be generated.
+
+    Exit code 3: the host disturbed a trial of the calibration. Its maximum load is kept all the same.
+    """
+    assert typed_in(folder, "calibrate", *options).code in (0, 3)
 
 
 def ends_with_bounds(said: Said) -> None:

@@ -142,3 +142,22 @@ def test_a_trial_that_is_looked_at_more_often_needs_more_at_each_look() -> None:
     slight = seen(1000 + 2.2 * 500, 500)
     assert rule.lean_of(False, 60.0, 60.0)(slight) == "broken"
     assert rule.lean_of(False, 60.0, 300.0)(slight) == "unclear"
+
+
+def settling(late: float, error: float = 100.0, reversion: float = 0.0, mean: float = 3000.0) -> Evidence:
+    """Lag that grew by ``mean`` over a whole trial with a long memory, and by ``late`` in its second half."""
+    recent = Interval(late, late - 2 * error, late + 2 * error, error, 6, freedom=5.0)
+    return replace(seen(mean, 2000.0), late=late, recent=recent, reversion=reversion)
+
+
+def test_growth_that_is_clear_in_the_second_half_alone_is_an_overload() -> None:
+    """Micro-batches of an overloaded Spark grow, and get more done the longer they are: the whole interval is wide."""
+    assert rule.lean_full(settling(late=2800.0)) == "broken"
+    assert rule.lean_full(settling(late=2800.0, error=900.0)) == "unclear"
+    assert rule.lean_full(settling(late=1300.0, error=10.0)) == "unclear", "less than a trial can see"
+
+
+def test_growth_that_has_come_to_rest_holds_and_one_that_only_falls_does_not() -> None:
+    assert rule.lean_full(settling(late=-100.0, reversion=-4.5)) == "holds"
+    assert rule.lean_full(settling(late=-100.0, reversion=-2.0)) == "unclear"
+    assert rule.lean_full(settling(late=900.0, reversion=-4.5)) == "unclear"

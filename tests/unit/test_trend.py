@@ -7,7 +7,7 @@ from scipy.stats import linregress
 
 from streamgauge.judge.rule import RETURNS
 from streamgauge.model.measurement import Interval
-from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile, reversion
+from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile, recent, reversion
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,3 +154,24 @@ def test_returning_is_judged_the_same_in_every_unit_and_at_every_level() -> None
     assert seen < RETURNS
     for scale, shift in ((1e9, 0.0), (1e-9, 0.0), (1.0, 1e5), (1e6, -1e9)):
         assert reversion(scale * level + shift) == pytest.approx(seen, rel=1e-6)
+
+
+@pytest.mark.parametrize("step", [1, 2, 4])
+@pytest.mark.parametrize("rho", [0.0, 0.5])
+def test_the_growth_of_the_second_half_is_clear_of_the_truth_as_seldom_as_it_says(rho: float, step: int) -> None:
+    """Acknowledgements some seconds apart, and noise whose correlation from second to second is at most 0.5."""
+    time = np.arange(0.0, 41.0, step)
+    above = []
+    for level in lags(rho, 40, seed=11)[:, ::step]:
+        found = recent(time, level)
+        assert found is not None
+        above.append(found.mean - TRUTH >= quantile(found.freedom, 0.975) * found.error)
+    assert np.mean(above) <= 0.03
+
+
+def test_the_second_half_is_told_with_three_increments_or_not_at_all() -> None:
+    assert recent(np.arange(4.0), np.arange(4.0)) is None
+    assert recent(np.array([]), np.array([])) is None
+    found = recent(np.arange(7.0), np.concatenate([np.zeros(3), np.arange(1.0, 5.0)]))
+    assert found is not None
+    assert (found.mean, found.samples) == (1.0, 3)

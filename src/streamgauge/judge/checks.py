@@ -61,9 +61,9 @@ def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evide
     corridor = measured.lag_corridor if lag else measured.latency_corridor
     steady = rule.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
     returns = measured.lag_reversion if lag else 0.0
-    late, floor = (measured.lag_late, measured.lag_floor) if lag else (None, None)
+    late, recent, floor = (measured.lag_late, measured.lag_recent, measured.lag_floor) if lag else (None, None, None)
     judged = float(measured.judged_seconds)
-    return rule.Evidence(trend, limit, scale, judged, corridor, steady, returns, runaway, late, floor)
+    return rule.Evidence(trend, limit, scale, judged, corridor, steady, returns, runaway, late, recent, floor)
 
 
 def runs_away(objectives: Sequence[Objective], measured: Measurement | Trends) -> bool:
@@ -96,7 +96,7 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
     shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
     ending = {
         "holds": "within the objective" + _despite(seen),
-        "broken": "more than the objective allows",
+        "broken": "more than the objective allows" + _although(seen),
         "unclear": f"{measured.judged_seconds} s of measurement are not enough to decide at this noise level",
     }[state]
     return Check(objective.text, state, seen.trend.mean, seen.threshold, f"{shown}: {ending}")
@@ -108,7 +108,16 @@ def _despite(seen: rule.Evidence) -> str:
         return ""
     if seen.floor is not None and rule.returned(seen):
         return f", because the queue was back at its floor {seen.floor.visits} times in the second half"
+    if seen.trend.mean > seen.threshold:
+        return ", because the lag stopped growing in the second half"
     return ", because the lag keeps returning to its starting level"
+
+
+def _although(seen: rule.Evidence) -> str:
+    """Why a trend is broken whose interval includes the limit."""
+    if seen.trend is None or seen.trend.low > seen.threshold or seen.recent is None or seen.scale <= 0:
+        return ""
+    return f", because it still grows by {seen.recent.mean / seen.scale:.2%} in the second half"
 
 
 def _growth(trend: Interval, threshold: float, load: float) -> str:

@@ -43,6 +43,7 @@ class Trends:
     lag_seconds: float
     """From the first to the last acknowledgement."""
     lag_late: float | None
+    lag_recent: Interval | None
     lag_floor: Floor | None
 
     @property
@@ -83,6 +84,7 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True, cut: Mask | N
         lag_reversion=trend.reversion(lag / load) if load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
         lag_late=_late(time, lag),
+        lag_recent=trend.recent(time, lag),
         lag_floor=floor(time, waiting, load, trial.trigger / SECOND),
     )
 
@@ -179,6 +181,7 @@ def measure(recording: Recording, cut: Mask | None = None) -> Measurement:
         lag_reversion=moves.lag_reversion,
         lag_seconds=moves.lag_seconds,
         lag_late=moves.lag_late,
+        lag_recent=moves.lag_recent,
         lag_floor=moves.lag_floor,
         capacity=_capacity(offered / length, moves),
         lag_start=moves.lag_start,
@@ -204,7 +207,7 @@ def measure(recording: Recording, cut: Mask | None = None) -> Measurement:
         clock_step=float(np.abs(seconds["clock_step"]).max(initial=0)),
         sut_cpu_seconds=float(judged["sut_cpu"].sum()) / 1e6,
         driver_cpu_seconds=float(judged["driver_cpu"].sum()) / 1e6,
-        carries=_carries(recording, judged),
+        carries=_carries(recording, moves.warmup_seconds),
     )
 
 
@@ -232,10 +235,21 @@ def _by_statistic(pauses: npt.NDArray[np.int64]) -> dict[str, float]:
     return {"avg": float(pauses.mean()), "min": float(pauses.min()), **found, "max": float(pauses.max())}
 
 
-def _carries(recording: Recording, judged: Seconds) -> float:
-    """What the cores of the system under test would carry without a pause."""
-    cores, used = len(recording.facts.get("sut_cores", ())), float(judged["sut_cpu"].sum()) / 1e6
-    return cores * float(judged["acknowledged"].sum()) / used if used else 0.0
+def _carries(recording: Recording, warm: int) -> float:
+    """What the cores of the system under test would carry without a pause: events per second of CPU, times its cores.
+
+    Events and CPU time are those from the first to the last judged acknowledgement. A micro-batch is acknowledged
+    as a whole, so counting by whole seconds would be wrong by up to one of them.
+    """
+    judged = recording.seconds.between(warm, recording.seconds.stop)
+    acked = np.flatnonzero(judged["ack_time"] >= 0)
+    if len(acked) < 2:
+        return 0.0
+    used = np.concatenate([[0], np.cumsum(judged["sut_cpu"])]) / 1e6
+    moments = judged["ack_time"][acked[[0, -1]]] / SECOND - judged.start
+    begun, ended = np.interp(moments, np.arange(len(used)), used)
+    events = float(judged["acknowledged"][acked[0] + 1 : acked[-1] + 1].sum())
+    return len(recording.facts.get("sut_cores", ())) * events / (ended - begun) if ended > begun else 0.0
 
 
 def _share(judged: Seconds, name: str) -> float:

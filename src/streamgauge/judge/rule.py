@@ -10,9 +10,9 @@ left to full-length trials: there a short one may lean either way, and is only a
 ``make bench`` prints the error rates: at most 1 % wrong from 3 % away from the boundary on.
 
 *Full-length trials* prove. They take no margin, and are extended until the trend is clear or the limit is reached.
-It is broken if the interval is above the threshold and the second half alone grows by more than that too. It holds if
-the level returned to its floor often enough, if the interval is below the threshold, if the level is steady, or if it
-keeps returning to where it was. Each of K looks has the confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the
+It is broken if the interval is above the threshold and the second half alone grows by more than that too, or if the
+second half alone grows clearly. It holds if the level returned to its floor often enough, if the interval is below the
+threshold, if the level is steady, or if it keeps returning to where it was or has come to rest. Each of K looks has the confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the
 floor assumes noise, at least ``NOISE`` with ``MEMORY``: a level at its floor shows none.
 """
 
@@ -38,6 +38,8 @@ CLEAR_BROKEN = 1.8
 CLEAR_HOLDS = 2.8
 CLEAR_FULL = 0.975
 """One-sided confidence of a full-length trial, over all looks at it: the 95 % interval is clear of the threshold."""
+CLEAR_EARLY = 0.995
+"""One-sided confidence with which a full-length trial is broken at half and at three quarters of its length."""
 LATER_LOOKS = 1.15
 """A full-length trial that is not clear is looked at again each time it has grown by this factor."""
 _ALIKE = 2 / 3
@@ -76,6 +78,8 @@ class Evidence:
     """Lag runs away: too few samples for an interval, but no noise explains it."""
     late: float | None = None
     """The trend of the second half alone; None: not known."""
+    recent: Interval | None = None
+    """The same with its error, see ``stats.trend.recent``; None: too few samples."""
     floor: Floor | None = None
     """How often the level was back at its floor; None: it has none."""
 
@@ -155,6 +159,23 @@ def returned(seen: Evidence, share: float = MISTAKEN) -> bool:
     return floor.visits >= needed
 
 
+def still_grows(seen: Evidence, clear: float, finest: float) -> bool:
+    """Whether the level grows clearly in its second half alone.
+
+    The micro-batches of an overloaded system grow, and the longer they are the more they get done: the growth of the
+    whole stretch falls, which its interval takes for a long memory.
+    """
+    if seen.recent is None:
+        return False
+    over = seen.recent.mean - seen.threshold
+    return over >= max(quantile(seen.recent.freedom, clear) * seen.recent.error, finest)
+
+
+def has_settled(seen: Evidence, finest: float) -> bool:
+    """Whether the level has come to rest after its growth: it no longer grows, and returns to where it rests."""
+    return seen.late is not None and seen.threshold - seen.late >= finest and seen.reversion <= RETURNS
+
+
 def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
     """What a full-length trial says; ``clear`` is the one-sided confidence that this look at it needs."""
     if seen.runaway:
@@ -166,6 +187,10 @@ def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
     finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
     if over > 0 and over >= max(apart, finest) and not seen.settles:
         return "broken"
+    if over > 0 and still_grows(seen, clear, finest):
+        return "broken"
+    if has_settled(seen, finest):
+        return "holds"
     if over > 0:
         return "unclear"
     if returned(seen):

@@ -33,11 +33,12 @@ class Watch:
         self._limit = max(trial.limit / SECOND, self._full)
         self._lean = rule.lean_of(trial.may_end_early, self._full, self._limit)
         self._needs_latencies = any(o.metric == "latency-trend" for o in objectives)
-        # before this many seconds after a known warm-up no look can end the trial
+        # before this many seconds no look can end the trial
         confirms = trial.ask.purpose == "confirm"
         first = max(rule.BROKEN_SECONDS, self._full / 2) if confirms else self._full
-        self._next_look = float(rule.BROKEN_SECONDS) if trial.may_end_early else min(first, self._full)
-        self._between = _BETWEEN_LOOKS if confirms else math.inf
+        judged = float(rule.BROKEN_SECONDS) if trial.may_end_early else min(first, self._full)
+        self._next_look = judged + (trial.warmup or 0) / SECOND
+        self._between = self._full / 4 if confirms else math.inf
         self._heard = -1
         self.silence = 0
         """Nanoseconds without an acknowledgement, where the trial went on until the next one came; else 0."""
@@ -46,8 +47,7 @@ class Watch:
 
     def wants(self, stop: int) -> bool:
         """Whether a look after so many seconds could end the trial; saves putting them together for nothing."""
-        known = self._trial.warmup
-        return stop - (known / SECOND if known is not None else 0) >= self._next_look
+        return stop >= self._next_look
 
     def look(self, seconds: Seconds) -> bool:
         """True: the trial may stop now, because it is decided or because its time is up.
@@ -91,7 +91,7 @@ class Watch:
             return self._ends_early(seconds, moves, settled)
         if length < self._full:
             self._next_look = seconds.stop + min(math.ceil(self._full - length), self._between)
-            return settled and self._runs_away(seconds, moves)
+            return settled and self._has_failed(seconds, moves)
         return self._decided(seconds, moves, settled)
 
     def _decided(self, seconds: Seconds, moves: Trends, settled: bool) -> bool:
@@ -106,10 +106,18 @@ class Watch:
             return settled and self._clear_without(seconds, much)
         return bool(self._bounds and self._out_of_bounds(seconds)) or (settled and self._is_clear(seconds, moves))
 
-    def _runs_away(self, seconds: Seconds, moves: Trends) -> bool:
-        """An undisturbed confirmation whose lag runs away need not have its full length."""
+    def _has_failed(self, seconds: Seconds, moves: Trends) -> bool:
+        """Whether an undisturbed confirmation need not have its full length, because more of it would not help.
+
+        Without micro-batches only a queue that runs away ends it: searches among such systems rest on where a trial
+        sees the limit, which its length makes more exact.
+        """
         confirms = self._trial.ask.purpose == "confirm" and moves.judged_seconds >= self._full / 2
-        return confirms and runs_away(self._trends, moves) and burst(self._trial, seconds) is None
+        if not confirms or burst(self._trial, seconds) is not None:
+            return False
+        seen = [e for o in self._trends if self._trial.trigger and (e := evidence(o, moves)) is not None]
+        grows = any(rule.lean_full(e, rule.CLEAR_EARLY) == "broken" for e in seen)
+        return grows or runs_away(self._trends, moves) or bool(self._bounds and self._out_of_bounds(seconds))
 
     def _holds(self, seconds: Seconds, moves: Trends) -> bool:
         """Everything holds, whoever else used the cores: then nothing has to be cut out."""

@@ -110,6 +110,8 @@ class Measurement:
     """From the first to the last acknowledgement judged."""
     lag_late: float | None = None
     """Mean growth of the lag in the second half alone, events per second; None: not known."""
+    lag_recent: Interval | None = None
+    """The same with its error, for noise of short memory; None: too few acknowledgements, or not recorded."""
     lag_floor: Floor | None = None
     """How often the lag was back at its floor; None: too few acknowledgements."""
     carries: float = 0.0

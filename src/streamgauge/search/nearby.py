@@ -22,11 +22,15 @@ from streamgauge.search.line import Line
 from streamgauge.search.step import Step, Try
 from streamgauge.search.supported import supported, why_wide
 
-_GROWTH, _ALIKE = 2, 2
-"""Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth."""
-HOLDING, _DRAINING = 0.97, 0.93
-"""What is held of what the cores would carry without a pause: measured on Spark in loads that hold, and in loads that
-do not, whose micro-batches are longer and cost less for an event."""
+_GROWTH, _ALIKE, _ALIKE_KNOWN = 2, 2, 3
+"""Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth. One more if it
+is known what the cores would carry."""
+HOLDING, _DRAINING = 1.0, 0.98
+"""What is held of what the cores would carry without a pause: measured on Spark in loads that hold, whose micro-batches
+are shorter than those at the limit and cost more for an event, and in loads that do not, whose are longer."""
+_BEYOND = 0.5
+"""Steps of the precision by which a load is tried beyond what the cores would carry, because it is to be the failing
+end, and beyond one that could not be decided."""
 _TWICE = 2
 """Full-length trials of the failing end, at least."""
 _NARROWEST, _CLOSE = 0.02, 0.03
@@ -36,6 +40,8 @@ _CLEARLY = 1.5
 """Steps of the precision by which a guess must differ to be followed."""
 _LEAP = 1.5
 """A value is at most so many times the last one that held: CPU time is no proof."""
+_LATEST = 2
+"""Trials whose cost per event counts."""
 _TRUSTED = 5
 """A guess that so many trials have not borne out is not followed any longer."""
 _SLACK = 5e-4  # rounding of a value must not make a bracket too wide
@@ -77,16 +83,19 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
     """A step further than the last of these values; None at the end of the line.
 
     The first steps are the precision, because the hint is mostly good; each further one is larger, because it was not.
-    Where the cores would carry clearly less, or more, what they carry is tried. What could not be decided is close to
-    the boundary, so the first step from there is the precision again; if its neighbours could not be decided either,
-    the noise is large, and so are the steps.
+    If it is known what the cores would carry, a step up goes a little beyond that, and a step down goes there if it is
+    clearly less. What could not be decided is close to the boundary, so the first step from there is
+    half the precision; if its neighbours could not be decided either, the noise is large, and so are the steps.
     """
     last = points[-1]
     alike = sum(p.state is last.state for p in points)
-    value = last.value * (1 + line.precision * _GROWTH ** max(0, alike - _ALIKE) - _SLACK) ** way
     guess, clear = _carried(points), 1 + _CLEARLY * line.precision
-    if way > 0 and guess > last.value * clear:
-        value = min(max(value, guess), last.value * _LEAP)
+    steps = float(_GROWTH ** max(0, alike - (_ALIKE if way < 0 or not guess else _ALIKE_KNOWN)))
+    if last.state is None and alike == 1:
+        steps = _BEYOND
+    value = last.value * (1 + steps * line.precision - _SLACK) ** way
+    if way > 0 and guess and last.state:
+        value = min(max(value, guess * (1 + _BEYOND * line.precision)), last.value * _LEAP)
     elif way < 0 and 0 < guess < last.value / clear:
         value = min(value, guess)
     value = line.plain(value)
@@ -94,9 +103,13 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
 
 
 def _carried(points: Sequence[Point]) -> float:
-    """About what the system's cores can hold, by what an event cost in these trials; 0: nobody knows."""
+    """About what the system's cores can hold, by what an event cost in the latest of these trials; 0: nobody knows.
+
+    Programs on a virtual machine become faster for minutes, so the latest trials say most.
+    """
     shares = {True: HOLDING, False: _DRAINING, None: HOLDING}
-    told = [shares[t.verdict.holds] * t.verdict.carries for p in points for t in p.full]
+    latest = sorted((t for p in points for t in p.full), key=lambda t: t.trial)[-_LATEST:]
+    told = [shares[t.verdict.holds] * t.verdict.carries for t in latest]
     return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0
 
 
@@ -104,7 +117,12 @@ def _between(line: Line, known: Known, holds: Point, fails: Point) -> float | No
     """A value in the wider of the gaps beside what could not be decided; None where both are narrow enough.
 
     Half as wide as what could not be decided is narrow enough: the ends cannot come closer to each other than that.
+    A single load that could not be decided leaves room for ends that are as close as the precision.
     """
+    if len(known.undecided) == 1 and not line.narrow(holds.value, fails.value):
+        closer = _beside(line, known.undecided[0].value, holds.value, fails.value)
+        if closer is not None:
+            return closer
     fuzzy = [p.value for p in known.undecided] or [holds.value]
     spread = 1 + (fuzzy[-1] / fuzzy[0] - 1) / 2
     gaps = [(holds.value, fuzzy[0]), (fuzzy[-1], fails.value)]
@@ -117,6 +135,15 @@ def _between(line: Line, known: Known, holds: Point, fails: Point) -> float | No
     if guess and near * step < far and not known.undecided and len(known.points) <= _TRUSTED:
         return line.plain(min(max(guess, near), far))
     return line.middle(low, high)
+
+
+def _beside(line: Line, fuzzy: float, holds: float, fails: float) -> float | None:
+    """A new end, a precision away from the other one and clear of the load between them; None: there is no room."""
+    step, apart = 1 + line.precision - _SLACK, 1 + line.precision / 4
+    low, high = line.plain(fails / step), line.plain(holds * step)
+    if holds * (1 + _SLACK) < low < fuzzy / apart:
+        return low
+    return high if fuzzy * apart < high < fails / (1 + _SLACK) else None
 
 
 def _why_wide(line: Line, known: Known) -> str:

@@ -18,6 +18,8 @@ Floats = npt.NDArray[np.float64]
 
 LEAST_INCREMENTS = 5
 LEAST_LEVELS = 12
+LEAST_RECENT = 3
+"""Increments of a second half, at least: Student's quantile for two degrees of freedom is large enough."""
 _ROUNDING = 1e-12
 """Share of a number below which a difference is that of its last digits."""
 _NORMAL = 1.4826
@@ -43,6 +45,37 @@ def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interva
     error *= len(steps) / total
     half = quantile(freedom, 0.5 + confidence / 2) * error
     return Interval(growth, growth - half, growth + half, error, len(steps), memory, freedom)
+
+
+def recent(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | None:
+    """Mean growth of ``level`` over the second half of ``time``, with the error that short memory allows.
+
+    Few samples cannot tell their own memory, and while a system settles its growth falls from sample to sample, which
+    looks like a long one. So the memory is not estimated: it is taken as a lag-1 correlation of 0.5 from second to
+    second, of which little is left between samples that are seconds apart. None with too few samples.
+    """
+    first = max(int(np.searchsorted(time, (time[0] + time[-1]) / 2, "right")) - 1, 0) if len(time) else 0
+    spans, steps = np.diff(time[first:]), np.diff(level[first:])
+    count = len(steps)
+    if count < LEAST_RECENT or not np.all(spans > 0):
+        return None
+    total = float(spans.sum())
+    growth = float(steps.sum()) / total
+    residuals = steps - growth * spans
+    inflation = _inflation_over(total / count)
+    error = math.sqrt(float(residuals @ residuals) / (count - 1) * count * inflation) / total
+    half = quantile(count - 1, 0.5 + confidence / 2) * error
+    return Interval(growth, growth - half, growth + half, error, count, freedom=float(count - 1))
+
+
+def _inflation_over(seconds: float) -> float:
+    """By how much the variance of a long mean exceeds that of independent samples, each the mean of so many seconds.
+
+    For a lag-1 correlation ρ of 0.5 from second to second: the variance per second of a long sum is (1 + ρ)/(1 − ρ) = 3
+    times that of a single second, and that of a sum over m seconds 3 − 4 (1 − ρ^m) / m times.
+    """
+    m = max(seconds, 1.0)
+    return 3.0 / (3.0 - 4.0 * (1.0 - 0.5**m) / m)
 
 
 def mean_error(residuals: Floats) -> tuple[float, float, float]:
