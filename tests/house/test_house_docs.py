@@ -190,7 +190,7 @@ def test_every_type_that_the_guide_does_not_list_is_refused_by_every_format(
 
 def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> None:
     text = (ROOT / "docs/guide/your-own-function.md").read_text(encoding="utf-8")
-    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## What it gives back")[2].partition("\n## ")[0]
+    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## Output")[2].partition("\n## ")[0]
 
 
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
