@@ -126,7 +126,7 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
         f"{(2 * rule.CLEAR_FULL - 1) * 100:g} % interval",
         f"{rule.CLEAR_LEVEL:g} of these *level errors*",
         f"{rule.RESOLUTION * 100:g} % of the load",
-        f"broken from {rule.BROKEN_SECONDS} s on and holding from {rule.HOLDS_SECONDS} s on",
+        f"missed from {rule.BROKEN_SECONDS} s on and met from {rule.HOLDS_SECONDS} s on",
     ]
     assert [bound for bound in bounds if bound not in text] == []
     assert rule.RUNAWAY == 1 / 4, "the page says a quarter of the load"
