@@ -1,8 +1,10 @@
-"""Puts what streamgauge really prints into the pages that show it: ``make docs``.
+"""Write what streamgauge really prints into the pages that show it: ``make docs``.
 
-A place to fill is marked ``<!-- name -->`` … ``<!-- /name -->``; everything between is replaced.
+A place to fill is marked ``<!-- name -->`` … ``<!-- /name -->``; everything between is replaced. The pages that show a
+whole experiment are filled with the output of that experiment.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -42,8 +44,16 @@ def fill(page: str, name: str, printed: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
+def experiment(page: str, number: int, folder: str) -> str:
+    """Write one of the experiments on a page to a file in this folder, and return the name of the file."""
+    fence = re.compile(r"^```yaml experiment\n(name: (\S+)\n.*?)^```", re.MULTILINE | re.DOTALL)
+    text, name = fence.findall((ROOT / page).read_text(encoding="utf-8"))[number]
+    (Path(folder) / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return f"{name}.yaml"
+
+
 def main() -> None:
-    """Run the simulated experiment and the first experiment of the guide, and fill in what they print."""
+    """Run simulated experiments, those of the pages among them, and fill in what they print."""
     guide = "docs/guide/first-experiment.md"
     with tempfile.TemporaryDirectory() as folder:
         result = streamgauge(folder, "run", "simulated")[0]
@@ -55,6 +65,26 @@ def main() -> None:
         fill(guide, "finding", shown.partition("\n\n")[0])
         (Path(folder) / "first.yaml").write_text(BROKEN, encoding="utf-8")
         fill(guide, "errors", streamgauge(folder, "run", "first.yaml", code=2)[1])
+        fill_planning(folder)
+        fill_reference(folder)
+
+
+def fill_planning(folder: str) -> None:
+    """The results of the two experiments on the page about planning."""
+    page = "docs/guide/planning-with-the-simulator.md"
+    streamgauge(folder, "run", experiment(page, 0, folder), "--out", "planned")
+    fill(page, "demand", streamgauge(folder, "list", "--out", "planned")[0])
+    failed = streamgauge(folder, "run", experiment(page, 1, folder), code=4)[0]
+    fill(page, "faults", failed.partition("\n\n")[0])
+
+
+def fill_reference(folder: str) -> None:
+    """The plan of the first experiment in the reference, and a part of the document of the simulated run."""
+    page = "docs/reference/experiment-file.md"
+    fill(page, "plan", streamgauge(folder, "plan", experiment(page, 0, folder))[0])
+    result = json.loads(streamgauge(folder, "show", "simulated", "--json")[0])["findings"][0]
+    shown = {key: result[key] for key in ("engine", "status", "holds", "fails", "precision", "sentence")}
+    fill("docs/reference/json.md", "document", json.dumps(shown, indent=2))
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
         f"{(2 * rule.CLEAR_FULL - 1) * 100:g} % interval",
         f"{rule.CLEAR_LEVEL:g} of these *level errors*",
         f"{rule.RESOLUTION * 100:g} % of the load",
-        f"broken from {rule.BROKEN_SECONDS} s on and holding from {rule.HOLDS_SECONDS} s on",
+        f"missed from {rule.BROKEN_SECONDS} s on and met from {rule.HOLDS_SECONDS} s on",
     ]
     assert [bound for bound in bounds if bound not in text] == []
     assert rule.RUNAWAY == 1 / 4, "the page says a quarter of the load"
@@ -190,7 +190,7 @@ def test_every_type_that_the_guide_does_not_list_is_refused_by_every_format(
 
 def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> None:
     text = (ROOT / "docs/guide/your-own-function.md").read_text(encoding="utf-8")
-    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## What it gives back")[2].partition("\n## ")[0]
+    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## Output")[2].partition("\n## ")[0]
 
 
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
