@@ -70,6 +70,21 @@ def test_a_confirmation_whose_lag_runs_away_ends_after_half_of_its_length() -> N
     assert set(stops) <= set(range(30, 36))
 
 
+def test_a_clear_trial_with_a_fixed_warm_up_ends_with_its_full_length() -> None:
+    for warmup in (0, 5, 15):
+        assert ends(trial(warmup=warmup), trace(-0.5)) == 60 + warmup
+
+
+def test_a_failing_confirmation_ends_early_where_the_search_needs_no_estimate_from_it() -> None:
+    def stop(growth: float, exact: bool) -> int:
+        watch, whole = Watch(trial(warmup=5, limit=120), (LAG,), exact), trace(growth)
+        return next(s for s in range(1, 200) if watch.wants(s) and watch.look(whole.between(0, s)))
+
+    assert stop(0.1, exact=True) >= 65
+    assert stop(0.1, exact=False) == 35
+    assert stop(-0.5, exact=False) == 65, "one that holds has its full length"
+
+
 def test_an_overloaded_probe_ends_early() -> None:
     stops = [ends(trial(purpose="probe"), trace(0.5, seed=seed)) for seed in range(30)]
     assert set(stops) <= set(range(rule.BROKEN_SECONDS, 15))

@@ -84,7 +84,7 @@ def trends(trial: Trial, seconds: Seconds, latencies: bool = True, cut: Mask | N
         lag_reversion=trend.reversion(lag / load) if load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
         lag_late=_late(time, lag),
-        lag_recent=trend.recent(time, lag),
+        lag_recent=trend.recent(time, lag) if trial.trigger else None,
         lag_floor=floor(time, waiting, load, trial.trigger / SECOND),
     )
 

@@ -12,8 +12,9 @@ left to full-length trials: there a short one may lean either way, and is only a
 *Full-length trials* prove. They take no margin, and are extended until the trend is clear or the limit is reached.
 It is broken if the interval is above the threshold and the second half alone grows by more than that too, or if the
 second half alone grows clearly. It holds if the level returned to its floor often enough, if the interval is below the
-threshold, if the level is steady, or if it keeps returning to where it was or has come to rest. Each of K looks has the confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the
-floor assumes noise, at least ``NOISE`` with ``MEMORY``: a level at its floor shows none.
+threshold, if the level is steady, or if it keeps returning to where it was or has come to rest. Each of K looks has the
+confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the floor assumes noise, at least ``NOISE`` with ``MEMORY``: a
+level at its floor shows none.
 """
 
 import math
@@ -79,7 +80,7 @@ class Evidence:
     late: float | None = None
     """The trend of the second half alone; None: not known."""
     recent: Interval | None = None
-    """The same with its error, see ``stats.trend.recent``; None: too few samples."""
+    """The same with its error, see ``stats.trend.recent``; None: no micro-batches, or too few samples."""
     floor: Floor | None = None
     """How often the level was back at its floor; None: it has none."""
 
@@ -173,7 +174,8 @@ def still_grows(seen: Evidence, clear: float, finest: float) -> bool:
 
 def has_settled(seen: Evidence, finest: float) -> bool:
     """Whether the level has come to rest after its growth: it no longer grows, and returns to where it rests."""
-    return seen.late is not None and seen.threshold - seen.late >= finest and seen.reversion <= RETURNS
+    rests = seen.recent is not None and seen.threshold - seen.recent.mean >= finest
+    return rests and seen.reversion <= RETURNS
 
 
 def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
@@ -185,16 +187,13 @@ def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
     over = seen.trend.mean - seen.threshold
     apart = quantile(seen.trend.freedom, clear) * seen.trend.error
     finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
-    if over > 0 and over >= max(apart, finest) and not seen.settles:
+    clearly = over >= max(apart, finest) and not seen.settles
+    if over > 0 and (clearly or still_grows(seen, clear, finest)):
         return "broken"
-    if over > 0 and still_grows(seen, clear, finest):
-        return "broken"
-    if has_settled(seen, finest):
+    if has_settled(seen, finest) or (over <= 0 and returned(seen)):
         return "holds"
     if over > 0:
         return "unclear"
-    if returned(seen):
-        return "holds"
     shown = 0.0 if seen.reversion <= RETURNS else min(apart, CLEAR_LEVEL * seen.level_error)
     return "holds" if -over >= max(shown, finest) else "unclear"
 

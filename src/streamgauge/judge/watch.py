@@ -24,8 +24,9 @@ _BETWEEN_LOOKS = 2
 class Watch:
     """Decides after each second whether a trial has said enough. Pure: it sees nothing but the seconds."""
 
-    def __init__(self, trial: Trial, objectives: Sequence[Objective]) -> None:
-        self._trial = replace(trial, queue_bound=0)
+    def __init__(self, trial: Trial, objectives: Sequence[Objective], exact: bool = True) -> None:
+        """``exact``: the search rests on where an overloaded trial sees the limit, which its length makes more exact."""
+        self._trial, self._exact = replace(trial, queue_bound=0), exact
         self._trends = [o for o in objectives if o.metric in TRENDS]
         self._bounds = [o for o in objectives if o.metric in ("queue", "drops")]
         self._latencies = [o for o in objectives if o.metric in ("event-time", "processing-time")]
@@ -104,20 +105,28 @@ class Watch:
         much = burst(self._trial, seconds)
         if much is not None:
             return settled and self._clear_without(seconds, much)
-        return bool(self._bounds and self._out_of_bounds(seconds)) or (settled and self._is_clear(seconds, moves))
+        if self._bounds and self._out_of_bounds(seconds):
+            return True
+        return settled and self._is_clear(seconds, moves) and not self._could_be_sharper(moves)
+
+    def _could_be_sharper(self, moves: Trends) -> bool:
+        """Whether more of an overloaded confirmation would say better where the limit is, which the search needs."""
+        if not self._exact or self._trial.ask.purpose != "confirm" or "broken" not in self._leans(moves):
+            return False
+        return not self._is_sharp(moves) and not runs_away(self._trends, moves)
 
     def _has_failed(self, seconds: Seconds, moves: Trends) -> bool:
         """Whether an undisturbed confirmation need not have its full length, because more of it would not help.
 
-        Without micro-batches only a queue that runs away ends it: searches among such systems rest on where a trial
-        sees the limit, which its length makes more exact.
+        Where the search rests on its estimate of the limit, only a queue that runs away ends it.
         """
         confirms = self._trial.ask.purpose == "confirm" and moves.judged_seconds >= self._full / 2
         if not confirms or burst(self._trial, seconds) is not None:
             return False
-        seen = [e for o in self._trends if self._trial.trigger and (e := evidence(o, moves)) is not None]
-        grows = any(rule.lean_full(e, rule.CLEAR_EARLY) == "broken" for e in seen)
-        return grows or runs_away(self._trends, moves) or bool(self._bounds and self._out_of_bounds(seconds))
+        seen = [e for o in self._trends if not self._exact and (e := evidence(o, moves)) is not None]
+        if any(rule.lean_full(e, rule.CLEAR_EARLY) == "broken" for e in seen) or runs_away(self._trends, moves):
+            return True
+        return bool(not self._exact and self._bounds and self._out_of_bounds(seconds))
 
     def _holds(self, seconds: Seconds, moves: Trends) -> bool:
         """Everything holds, whoever else used the cores: then nothing has to be cut out."""

@@ -111,7 +111,7 @@ class Measurement:
     lag_late: float | None = None
     """Mean growth of the lag in the second half alone, events per second; None: not known."""
     lag_recent: Interval | None = None
-    """The same with its error, for noise of short memory; None: too few acknowledgements, or not recorded."""
+    """The same with its error, for systems with micro-batches; None: others, or too few acknowledgements."""
     lag_floor: Floor | None = None
     """How often the lag was back at its floor; None: too few acknowledgements."""
     carries: float = 0.0

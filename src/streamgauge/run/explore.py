@@ -135,7 +135,7 @@ class _Exploration:
                 return f"the budget of {format_duration(self.limits.budget or 0)} is used up"
             trial = trial_of(self.experiment, choice, ask, self.trials + 1)
             self.listener.begun(trial, expected)
-            past.append(self._answer(trial, choice))
+            past.append(self._answer(trial, choice, exact=not hint or not self.experiment.trial.early))
 
     def _hint(self, choice: EngineChoice) -> float:
         """A load near the limit, measured in the warm-up of a system that serves several trials; 0 if unknown."""
@@ -151,14 +151,17 @@ class _Exploration:
         plan, budget = self.experiment.trial, self.limits.budget
         return budget is None or not self.trials or self.spent + (plan.warmup or 0) + plan.duration <= budget
 
-    def _answer(self, trial: Trial, choice: EngineChoice) -> Told:
-        """Run, judge and store one trial, and return its verdict for the search."""
+    def _answer(self, trial: Trial, choice: EngineChoice, *, exact: bool) -> Told:
+        """Run, judge and store one trial, and return its verdict for the search.
+
+        ``exact``: the search uses the limit that the trial estimates, because the warm-up gave no estimate of it.
+        """
         objectives = self.experiment.objectives
         engine, workload = engines()[choice.name], workloads()[trial.workload]
         # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
         work = workload.work(trial.params) / workload.work(self.experiment.workload.params)
         partial = self.run.begin(trial)
-        watch = Watch(_watched(trial, self.experiment), objectives)
+        watch = Watch(_watched(trial, self.experiment), objectives, exact)
         recording = execute(
             trial,
             engine,

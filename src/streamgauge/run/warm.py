@@ -14,16 +14,18 @@ from streamgauge.model.profile import constant, steps
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.search.nearby import HOLDING
 from streamgauge.stats.flat import flat
 
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIRST, _DOUBLES, _LONGEST = 3.5, 10, 48
+_FIRST, _DOUBLES, _LONGEST = 3.5, 8, 48
 """A growing load begins at so many times that of the warm-up, doubles in so many seconds, ends after so many."""
 _TELL, _FEW = 3, 4
 """Acknowledgements from which a cost can be told, for the first micro-batch of a query is slow; and after which the
 load may end. A load that is far too high from its beginning on ends otherwise, without many of them."""
+_WARMER = 1.05
+"""What the cores will carry in trials, as a multiple of what they carry on the way: the compiler of a virtual machine
+goes on for minutes. Measured on Spark: 1.04 to 1.11."""
 _BEHIND = 1.5
 """Triggers of load that wait to be taken when it has fallen behind; one trigger waits while it keeps up."""
 
@@ -62,8 +64,8 @@ class Warmth:
 class Reach:
     """Watches a load that grows: it is over when the system has fallen behind.
 
-    ``rate`` is what its cores carry at the CPU time that an event cost on the way. The load that it kept up with last
-    says less: micro-batches differ by a tenth from one to the next.
+    ``rate`` is what its cores will carry, by the CPU time that an event cost on the way. The load that it kept up with
+    last says less: micro-batches differ by a tenth from one to the next.
     """
 
     trigger: float
@@ -84,7 +86,7 @@ class Reach:
             done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])
             spent = np.interp(seconds["ack_time"][acked] / SECOND, np.arange(len(used)), used) / 1e6
             cost = _cost(float(spent[-1] - spent[1]), float(done[-1] - done[1]))
-            self.rate = HOLDING * self.cores / cost if math.isfinite(cost) else self.rate
+            self.rate = _WARMER * self.cores / cost if math.isfinite(cost) else self.rate
         behind = float(seconds["queue"][-1]) >= _BEHIND * self.trigger * float(seconds["published"][-1])
         return behind and len(acked) > _FEW
 

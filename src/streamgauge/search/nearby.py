@@ -25,7 +25,7 @@ from streamgauge.search.supported import supported, why_wide
 _GROWTH, _ALIKE, _ALIKE_KNOWN = 2, 2, 3
 """Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth. One more if it
 is known what the cores would carry."""
-HOLDING, _DRAINING = 1.0, 0.98
+_HOLDING, _DRAINING = 1.0, 0.98
 """What is held of what the cores would carry without a pause: measured on Spark in loads that hold, whose micro-batches
 are shorter than those at the limit and cost more for an event, and in loads that do not, whose are longer."""
 _BEYOND = 0.5
@@ -107,7 +107,7 @@ def _carried(points: Sequence[Point]) -> float:
 
     Programs on a virtual machine become faster for minutes, so the latest trials say most.
     """
-    shares = {True: HOLDING, False: _DRAINING, None: HOLDING}
+    shares = {True: _HOLDING, False: _DRAINING, None: _HOLDING}
     latest = sorted((t for p in points for t in p.full), key=lambda t: t.trial)[-_LATEST:]
     told = [shares[t.verdict.holds] * t.verdict.carries for t in latest]
     return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0

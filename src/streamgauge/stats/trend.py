@@ -63,7 +63,8 @@ def recent(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | 
     growth = float(steps.sum()) / total
     residuals = steps - growth * spans
     inflation = _inflation_over(total / count)
-    error = math.sqrt(float(residuals @ residuals) / (count - 1) * count * inflation) / total
+    variance = float(residuals @ residuals) / max(count - inflation, 0.5)
+    error = math.sqrt(variance * inflation * count) / total
     half = quantile(count - 1, 0.5 + confidence / 2) * error
     return Interval(growth, growth - half, growth + half, error, count, freedom=float(count - 1))
 
@@ -75,7 +76,7 @@ def _inflation_over(seconds: float) -> float:
     times that of a single second, and that of a sum over m seconds 3 − 4 (1 − ρ^m) / m times.
     """
     m = max(seconds, 1.0)
-    return 3.0 / (3.0 - 4.0 * (1.0 - 0.5**m) / m)
+    return 3.0 / (3.0 - 4.0 * (1.0 - math.pow(0.5, m)) / m)
 
 
 def mean_error(residuals: Floats) -> tuple[float, float, float]:
