@@ -25,7 +25,7 @@ class Watch:
     """Decides after each second whether a trial has said enough. Pure: it sees nothing but the seconds."""
 
     def __init__(self, trial: Trial, objectives: Sequence[Objective], exact: bool = True) -> None:
-        """``exact``: the search rests on where an overloaded trial sees the limit, which its length makes more exact."""
+        """``exact``: the search rests on where an overloaded trial sees the limit, which a longer one tells better."""
         self._trial, self._exact = replace(trial, queue_bound=0), exact
         self._trends = [o for o in objectives if o.metric in TRENDS]
         self._bounds = [o for o in objectives if o.metric in ("queue", "drops")]
