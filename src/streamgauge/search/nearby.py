@@ -25,9 +25,6 @@ from streamgauge.search.supported import supported, why_wide
 _GROWTH, _ALIKE, _ALIKE_KNOWN = 2, 2, 3
 """Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth. One more if it
 is known what the cores would carry."""
-_HOLDING, _DRAINING = 1.0, 0.98
-"""What is held of what the cores would carry without a pause: measured on Spark in loads that hold, whose micro-batches
-are shorter than those at the limit and cost more for an event, and in loads that do not, whose are longer."""
 _BEYOND = 0.5
 """Steps of the precision by which a load is tried beyond what the cores would carry, because it is to be the failing
 end, and beyond one that could not be decided."""
@@ -105,11 +102,11 @@ def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
 def _carried(points: Sequence[Point]) -> float:
     """About what the system's cores can hold, by what an event cost in the latest of these trials; 0: nobody knows.
 
-    Programs on a virtual machine become faster for minutes, so the latest trials say most.
+    Programs on a virtual machine become faster for minutes, so the latest trials say most. Measured on Spark, the limit
+    is 1.00 to 1.04 times what the cores carry in a trial that fails or is close to it.
     """
-    shares = {True: _HOLDING, False: _DRAINING, None: _HOLDING}
     latest = sorted((t for p in points for t in p.full), key=lambda t: t.trial)[-_LATEST:]
-    told = [shares[t.verdict.holds] * t.verdict.carries for t in latest]
+    told = [t.verdict.carries for t in latest]
     return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0
 
 
