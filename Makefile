@@ -18,8 +18,8 @@ demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds
 	@$(BIN)/streamgauge run quickstart
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
-	@$(PYTEST) -n auto -m 'not realtime and not soak'
-	@$(PYTEST) -m 'realtime and not soak' tests/integration
+	@$(PYTEST) --durations=20 -n auto -m 'not realtime and not soak'
+	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the house
 	@$(BIN)/ruff format --check .
