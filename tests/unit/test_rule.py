@@ -159,5 +159,6 @@ def test_growth_that_is_clear_in_the_second_half_alone_is_an_overload() -> None:
 
 def test_growth_that_has_come_to_rest_holds_and_one_that_only_falls_does_not() -> None:
     assert rule.lean_full(settling(late=-100.0, reversion=-4.5)) == "holds"
-    assert rule.lean_full(settling(late=-100.0, reversion=-2.0)) == "unclear"
+    assert rule.lean_full(settling(late=-100.0, error=100.0)) == "holds", "clearly less than is allowed"
+    assert rule.lean_full(settling(late=-100.0, error=900.0, reversion=-2.0)) == "unclear"
     assert rule.lean_full(settling(late=900.0, reversion=-4.5)) == "unclear"

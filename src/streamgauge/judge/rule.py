@@ -172,10 +172,15 @@ def still_grows(seen: Evidence, clear: float, finest: float) -> bool:
     return over >= max(quantile(seen.recent.freedom, clear) * seen.recent.error, finest)
 
 
-def has_settled(seen: Evidence, finest: float) -> bool:
-    """Whether the level has come to rest after its growth: it no longer grows, and returns to where it rests."""
-    rests = seen.recent is not None and seen.threshold - seen.recent.mean >= finest
-    return rests and seen.reversion <= RETURNS
+def has_settled(seen: Evidence, clear: float, finest: float) -> bool:
+    """Whether the level has come to rest after its growth.
+
+    In its second half it clearly grows by less than is allowed, or it does not grow and returns to where it rests.
+    """
+    if seen.recent is None or seen.threshold - seen.recent.mean < finest:
+        return False
+    apart = quantile(seen.recent.freedom, clear) * seen.recent.error
+    return seen.reversion <= RETURNS or seen.threshold - seen.recent.mean >= apart
 
 
 def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
@@ -190,7 +195,7 @@ def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
     clearly = over >= max(apart, finest) and not seen.settles
     if over > 0 and (clearly or still_grows(seen, clear, finest)):
         return "broken"
-    if has_settled(seen, finest) or (over <= 0 and returned(seen)):
+    if has_settled(seen, clear, finest) or (over <= 0 and returned(seen)):
         return "holds"
     if over > 0:
         return "unclear"
