@@ -60,7 +60,7 @@ def test_a_search_that_is_repeated_gives_the_spread_between_starts_even_if_it_wa
     assert [start["number"] for start in finding["starts"]] == [1, 2, 3]
     assert {trial["start"] for trial in said.document["trials"]} == {1, 2, 3}
     assert finding["spread"] == pytest.approx(0, abs=0.05)
-    assert "the middles of 3 starts are" in finding["sentence"]
+    assert "the midpoints of 3 starts range from" in finding["sentence"]
 
 
 def test_a_plain_measurement_that_is_undecided_is_extended_up_to_trial_limit(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_plan_refuses_more_cores_than_there_are_as_run_does(tmp_path: Path, engi
     planned, ran = (streamgauge(command, write(tmp_path, text), "--json") for command in ("plan", "run"))
     assert (planned.code, ran.code) == (2, 2)
     assert planned.document["error"] == ran.document["error"]
-    assert "asks for 1024 cores" in planned.document["error"]
+    assert "needs 1024 cores" in planned.document["error"]
 
 
 def test_plan_promises_no_number_of_trials_that_noise_exceeds(tmp_path: Path) -> None:

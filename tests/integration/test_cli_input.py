@@ -44,7 +44,7 @@ def test_the_size_of_a_file_has_one_limit(tmp_path: Path) -> None:
     assert streamgauge("plan", write(tmp_path, largest)).code == 0
     by_file = refused("plan", write(tmp_path, largest + "#"))
     by_key = refused("plan", write(tmp_path), "--set", f"description={'a' * (64 * 1024 + 1)}")
-    limit = "larger than 64 KiB; an experiment is a page, not a data set"
+    limit = "larger than 64 KiB, the limit for experiment files"
     assert limit in by_file
     assert limit in by_key
 

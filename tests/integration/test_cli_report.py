@@ -94,7 +94,7 @@ def test_a_run_of_every_format_ever_written_has_a_page(format_: Path, tmp_path: 
     said = streamgauge("report", "--out", tmp_path / "runs")
     assert said.code == 0
     page = report_in(tmp_path / "runs").read_text(encoding="utf-8")
-    assert "Where the seconds went" in page
+    assert "Time spent" in page
     assert "Over time" in page
 
 

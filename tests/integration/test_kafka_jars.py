@@ -73,7 +73,9 @@ def test_a_wrong_checksum_names_the_jar_and_nothing_is_kept(
 ) -> None:
     maven(tmp_path, monkeypatch, 'printf forged > "$into/beta-1.jar"')
     forged = hashlib.sha256(b"forged").hexdigest()
-    with pytest.raises(WrongFiles, match=f"so it is not used: beta-1.jar has the checksum {forged}, and should have"):
+    with pytest.raises(
+        WrongFiles, match=f"so they are not used: beta-1.jar has the checksum {forged}, and should have"
+    ):
         fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
     assert [path.name for path in (tmp_path / "cache" / "kafka").iterdir()] == [".0.lock"]
 
@@ -96,7 +98,7 @@ def test_a_damaged_jar_and_a_stranger_are_noticed_and_mended(
 def test_a_maven_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher) -> None:
     maven(tmp_path, monkeypatch, "echo '[ERROR] Could not transfer artifact org.example:beta'; exit 1")
     with pytest.raises(
-        FetchError, match=r"could not fetch Kafka 0: it ended with exit code 1 (.|\n)*transfer artifact"
+        FetchError, match=r"could not fetch Kafka 0: it ended with exit code 1\. (.|\n)*transfer artifact"
     ):
         fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
 
@@ -105,7 +107,7 @@ def test_without_maven_the_line_to_type_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(FetchError, match=r"Maven is needed to fetch jars, and none was found; .*mvn"):
+    with pytest.raises(FetchError, match=r"Maven is required to download jars, but none was found\. .*mvn"):
         fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
 
 

@@ -214,7 +214,7 @@ def test_folders_of_dead_owners_are_swept_and_those_of_the_living_are_kept(short
 def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path) -> None:
     home = tmp_path / f"streamgauge-{os.getuid()}"
     home.mkdir(mode=0o755)
-    with pytest.raises(runtime.RuntimeFolderError, match="open to others"):
+    with pytest.raises(runtime.RuntimeFolderError, match="accessible to others"):
         runtime.make(tmp_path)
 
 

@@ -97,7 +97,7 @@ def test_without_java_the_line_to_type_is_said(made: Path, monkeypatch: pytest.M
     monkeypatch.setattr("streamgauge.cli.spark.settle_java", lambda ask: None)
     said = streamgauge("show", "--recompute", "--out", made)
     assert said.code == 2
-    assert said.err.startswith("Java 17 or newer is needed, and ")
+    assert said.err.startswith("Java 17 or newer is required, but ")
 
 
 def test_a_run_in_virtual_time_is_judged_from_its_seconds_without_spark(

@@ -249,7 +249,7 @@ def test_a_crash_is_in_its_log_and_what_it_did_before_is_readable(stage: Play) -
     trial.wait("the crash", lambda: not trial.engine.alive())
     (process,) = trial.engine.processes()
     assert process.exit_code() == 1
-    assert "crashed, as ordered, after 800ms" in process.tail()[-1]
+    assert "crashed, as configured, after 800ms" in process.tail()[-1]
     assert len(trial.truth().batches["events"]) > 10
 
 

@@ -60,13 +60,13 @@ def test_a_load_that_the_system_holds_is_sustained(tmp_path: Path) -> None:
     assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0)
     assert account.observed == account.expected - account.not_reached > 3_000
     if valid_or_disturbed(played, SUSTAINED):
-        assert "within the objective" in played.reasons
+        assert "objective met" in played.reasons
 
 
 def test_a_load_over_the_capacity_is_overloaded_and_the_capacity_is_read_from_it(tmp_path: Path) -> None:
     played = play(trial(400e3, {"capacity": "300k/s"}, **LONG), tmp_path)
     if valid_or_disturbed(played, OVERLOADED):
-        assert "more than the objective allows" in played.reasons
+        assert "objective missed" in played.reasons
         assert played.measured.capacity is not None
         assert played.measured.capacity.mean == pytest.approx(truth(tmp_path).capacity(), rel=0.02)
 
@@ -90,23 +90,23 @@ def test_a_generator_that_is_too_slow_for_its_plan_makes_a_trial_invalid(tmp_pat
 
     longer = trial(1e6, {"capacity": "4M/s"}, duration=3 * SECOND, limit=3 * SECOND)
     played = play(longer, tmp_path, {1: slow_down, 4: over.set})
-    played.is_(INVALID, "of the planned events (at least 99.5%); give the driver more cores")
+    played.is_(INVALID, "of the planned events (minimum 99.5%); give the load driver more cores")
 
 
 def test_a_generator_that_stands_still_and_a_step_of_the_wall_clock_make_a_trial_invalid(tmp_path: Path) -> None:
     step = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": -100 * MILLI}
     stop: dict[int, Sabotage] = {1: lambda: stop_for(child(DRIVER), 0.5)}
     played = play(trial(), tmp_path, stop, rewrite=lambda order: order.model_copy(update=step))
-    played.is_(INVALID, "longest send delay ", "(limit 250ms): the generator was at a standstill")
+    played.is_(INVALID, "longest send delay ", "(limit 250ms): the load generator paused")
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
-    played.is_(INVALID, "the wall clock stepped by", "stop what sets it and repeat")
+    played.is_(INVALID, "the wall clock jumped by", "stop the process that sets it")
     assert played.measured.clock_step == pytest.approx(100 * MILLI, abs=30 * MILLI)
 
 
 def test_others_on_the_drivers_core_make_a_trial_invalid(tmp_path: Path) -> None:
     with hogs(PLACEMENT.driver[0], 2):
         played = play(trial(), tmp_path)
-    played.is_(INVALID, "the driver waited for a CPU", "keep other work off its cores")
+    played.is_(INVALID, "the load driver waited for a CPU", "keep other work off its cores")
     assert played.measured.run_delay_share > 0.2
 
 
@@ -119,7 +119,7 @@ def test_a_driver_or_collector_that_is_killed_makes_a_trial_invalid(
     role: str, said: str, second: int, tmp_path: Path
 ) -> None:
     played = play(trial(), tmp_path, {second: lambda: os.kill(child(role), signal.SIGKILL)})
-    played.is_(INVALID, "the driver failed: ", said)
+    played.is_(INVALID, "the load driver failed: ", said)
     assert not played.verdict.stops_run, "a driver that died says nothing of the outputs"
 
 
@@ -138,7 +138,7 @@ def test_a_monitor_that_stops_makes_a_trial_invalid(tmp_path: Path) -> None:
     played.is_(INVALID, "the monitor stopped (", "No space left on device", "s are not recorded; repeat the trial")
 
 
-@pytest.mark.parametrize(("role", "said"), [(DRIVER, "driver 0 ended by itself")], ids=["driver"])
+@pytest.mark.parametrize(("role", "said"), [(DRIVER, "driver 0 ended unexpectedly")], ids=["driver"])
 def test_a_disk_that_is_full_for_a_process_of_the_load_driver_makes_a_trial_invalid(
     role: str, said: str, tmp_path: Path
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_disk_that_is_full_for_a_process_of_the_load_driver_makes_a_trial_inva
         psutil.Process(child(role)).rlimit(psutil.RLIMIT_FSIZE, (4096, 4096))
 
     played = play(trial(**ENDLESS), tmp_path, {1: fill})
-    played.is_(INVALID, "the driver failed: ", said, "File too large")
+    played.is_(INVALID, "the load driver failed: ", said, "File too large")
 
 
 class Killer(ReferenceEngine):
@@ -184,7 +184,7 @@ def test_a_driver_or_collector_that_dies_before_the_load_begins_makes_a_trial_in
     role: str, said: str, when: Literal["while it starts", "once it is ready"], tmp_path: Path
 ) -> None:
     played = play(trial(), tmp_path, engine=Killer(role, when))
-    played.is_(INVALID, "the driver failed: ", said, "by itself with -9")
+    played.is_(INVALID, "the load driver failed: ", said, "unexpectedly with exit code -9")
 
 
 # The system under test: FAILED, or OVERLOADED at once.
@@ -194,21 +194,21 @@ def test_one_spoilt_output_of_each_kind_is_found_fails_a_trial_and_stops_the_run
     played = as_if_quiet(play(trial(options={"lose": 1, "duplicate": 1, "alter": 1}), tmp_path))
     account = played.recording.outcome.account
     assert (account.lost, account.duplicate, account.wrong) == (1, 1, 1)
-    wrong_answers = [f"outputs were {what}; the system under test gives wrong answers" for what in ("doubled", "wrong")]
-    played.is_(FAILED, "1 outputs were lost, the objective is lost == 0", *wrong_answers)
+    incorrect = [f"outputs was {what}, so the results of the system" for what in ("duplicated", "wrong")]
+    played.is_(FAILED, "1 output was lost (objective lost == 0): missed", *incorrect)
     assert played.verdict.stops_run
 
 
 def test_a_system_that_consumes_and_puts_out_nothing_fails_and_stops_the_run(tmp_path: Path) -> None:
     played = as_if_quiet(play(trial(options={"silent": True}), tmp_path))
-    played.is_(FAILED, "not one of ", "expected outputs came although input was consumed at 200k/s")
+    played.is_(FAILED, "read its input at 200k/s but produced none of the ", "expected outputs")
     assert played.verdict.stops_run
 
 
 def test_a_full_queue_ends_a_trial_at_once_as_overloaded(tmp_path: Path) -> None:
     asked = trial(450e3, {"capacity": "300k/s"}, queue_bound=400_000, **ENDLESS)
     played = as_if_quiet(play(asked, tmp_path))
-    played.is_(OVERLOADED, "the queue reached its bound (", "at 450k/s; lower the load")
+    played.is_(OVERLOADED, "the queue reached its limit (", "at 450k/s; lower the load")
     assert played.recording.outcome.ending == "queue-full"
     assert len(played.recording.seconds) <= 5, "150k/s more than it can do fill 400k in 2.7 s"
 
@@ -216,26 +216,28 @@ def test_a_full_queue_ends_a_trial_at_once_as_overloaded(tmp_path: Path) -> None
 def test_a_dropped_connection_fails_a_trial(tmp_path: Path) -> None:
     asked = trial(500e3, {"drop_after": "1s"}, partitions=2, **ENDLESS)
     played = as_if_quiet(play(asked, tmp_path, rewrite=lambda order: order.model_copy(update={"retry_ns": SECOND})))
-    played.is_(FAILED, "dropped its connection to the queue at 500k/s: a stream was cancelled before its end")
+    played.is_(FAILED, "closed its connection to the queue at 500k/s: it closed a stream before its end")
     assert not played.verdict.stops_run, "a lower load may hold"
 
 
 def test_a_crash_fails_a_trial_and_shows_the_last_lines_of_the_log(tmp_path: Path) -> None:
     played = as_if_quiet(play(trial(options={"crash_after": "1s"}), tmp_path))
-    played.is_(FAILED, "the system under test crashed at 200k/s: its process ended with 1", "crashed, as ordered")
+    played.is_(
+        FAILED, "the system under test crashed at 200k/s: its process ended with exit code 1", "crashed, as configured"
+    )
     assert "its log: " in played.reasons
     assert not played.verdict.stops_run
 
 
 def test_a_crash_after_the_judged_seconds_is_a_crash_too(tmp_path: Path) -> None:
     played = as_if_quiet(play(trial(), tmp_path, {3: lambda: os.kill(child(ENGINE), signal.SIGKILL)}))
-    played.is_(FAILED, "the system under test crashed at 200k/s: its process ended with -9")
+    played.is_(FAILED, "the system under test crashed at 200k/s: its process ended with exit code -9")
 
 
 def test_a_stall_fails_a_trial(tmp_path: Path) -> None:
     asked = trial(options={"stall_after": "1s", "stall": "60s"}, stall=3 * SECOND, **ENDLESS)
     played = as_if_quiet(play(asked, tmp_path))
-    played.is_(FAILED, "stalled at 200k/s: no acknowledgement for 3s while events waited", "stalls, as ordered")
+    played.is_(FAILED, "stalled at 200k/s: no acknowledgement for 3s while events waited", "stalls, as configured")
 
 
 # The whole way.

@@ -164,4 +164,4 @@ def test_a_killed_jvm_fails_the_trial(session: SparkSession, tmp_path: Path) -> 
     played = as_if_quiet(play_spark(spark_trial(SLOW, 10), session, tmp_path, sabotage))
     played.is_(VerdictKind.FAILED, "the system under test crashed at 50k/s", "JVM")
     assert not played.verdict.stops_run, "a lower load might hold"
-    assert session.left() == ("its JVM is gone",)
+    assert session.left() == ("its JVM has ended",)

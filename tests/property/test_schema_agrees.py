@@ -24,11 +24,10 @@ SCHEMA = schema()
 VALID = Draft202012Validator(SCHEMA)
 FORM = re.compile(
     "is written like|needs a unit|a rate is|a size needs|"
-    "must be (text|a mapping|a list|true or false|a number|a name)|"
+    "must be (text|a mapping|a list|true or false|a number|a name)|must have 1 to 64|"
     "unknown (value|key|option|parameter|profile|engine|workload|transport|metric|statistic)|is missing|is empty|"
-    "is not an objective|is not a metric|statistic|is bounded from above|cannot be compared|"
-    "could be a share of|per second|"
-    "must be a whole number|needs (a dimension|extreme|one of between)|a mapping here|does not stand|at most 4000"
+    "is not an objective|is not a metric|statistic|does not support (a percentage|[<>=])|per second|"
+    "must be a whole number|needs (a parameter|between or values)|a mapping needs|is not allowed in the|at most 4000"
 )
 """What the parser says of a value whose form is wrong. Bounds and combinations of keys are not part of the schema."""
 BASE: dict[str, Any] = {

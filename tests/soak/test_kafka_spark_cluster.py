@@ -101,4 +101,4 @@ def test_the_ceiling_over_a_cluster_is_calibrated_and_used(tmp_path: Path) -> No
     assert f"the cluster at {shared().cluster.bootstrap}" in said.document["calibration"]["transport"]
     said = streamgauge("run", experiment, "--out", out, "--json")
     assert said.code in (0, 3, 6), said.err
-    assert "no calibration" not in said.err
+    assert "not calibrated" not in said.err

@@ -82,7 +82,7 @@ def test_other_work_on_the_drivers_core_is_never_counted_against_the_system(
     print(_line("hogs on the driver's core", share, played))
     assert played.verdict.kind in (VerdictKind.INVALID, VerdictKind.SUSTAINED), played
     if played.verdict.kind is VerdictKind.INVALID:
-        words = ("send delay", "the driver waited for a CPU", "of the planned events", "was not woken")
+        words = ("send delay", "the load driver waited for a CPU", "of the planned events", "got no CPU for")
         assert any(word in played.reasons for word in words), played
 
 

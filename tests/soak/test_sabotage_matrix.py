@@ -21,13 +21,13 @@ pytestmark = [
 def test_a_step_of_the_wall_clock_makes_a_trial_invalid(step: int, tmp_path: Path) -> None:
     told = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": step}
     played = play(trial(), tmp_path, rewrite=lambda order: order.model_copy(update=told))
-    played.is_(VerdictKind.INVALID, "the wall clock stepped by", "stop what sets it and repeat")
+    played.is_(VerdictKind.INVALID, "the wall clock jumped by", "stop the process that sets it")
     assert played.measured.clock_step == pytest.approx(100 * MILLI, abs=30 * MILLI)
 
 
 def test_a_generator_that_is_stopped_for_half_a_second_makes_a_trial_invalid(tmp_path: Path) -> None:
     played = play(trial(), tmp_path, {1: lambda: stop_for(child(DRIVER), 0.5)})
-    played.is_(VerdictKind.INVALID, "longest send delay 4", "(limit 250ms): the generator was at a standstill")
+    played.is_(VerdictKind.INVALID, "longest send delay 4", "(limit 250ms): the load generator paused")
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
 
 
@@ -35,16 +35,18 @@ def test_a_generator_that_is_stopped_for_half_a_second_makes_a_trial_invalid(tmp
 @pytest.mark.parametrize("role", [DRIVER, COLLECTOR])
 def test_a_driver_or_collector_that_is_killed_makes_a_trial_invalid(role: str, second: int, tmp_path: Path) -> None:
     played = play(trial(), tmp_path, {second: lambda: os.kill(child(role), signal.SIGKILL)})
-    played.is_(VerdictKind.INVALID, "the driver failed: ", "driver 0 ended" if role == DRIVER else "collector ended")
+    played.is_(
+        VerdictKind.INVALID, "the load driver failed: ", "driver 0 ended" if role == DRIVER else "collector ended"
+    )
     assert not played.verdict.stops_run, "a driver that died says nothing of the outputs"
 
 
 @pytest.mark.parametrize(
     ("fault", "count", "sentence"),
     [
-        ("lose", "lost", "1 outputs were lost, the objective is lost == 0"),
-        ("duplicate", "duplicate", "outputs were doubled; the system under test gives wrong answers"),
-        ("alter", "wrong", "outputs were wrong; the system under test gives wrong answers"),
+        ("lose", "lost", "1 output was lost (objective lost == 0): missed"),
+        ("duplicate", "duplicate", "outputs was duplicated, so the results of the system under test are incorrect"),
+        ("alter", "wrong", "outputs was wrong, so the results of the system under test are incorrect"),
     ],
 )
 def test_one_spoilt_output_fails_a_trial_and_stops_the_run(

@@ -73,7 +73,7 @@ def test_outputs_that_the_reference_does_not_have_fail_the_trial(
 ) -> None:
     options = {"pipeline": f"{job}:expensive", "reference": f"{job}:counted_wrongly"}
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
-    played.is_(VerdictKind.FAILED, "gives wrong answers")
+    played.is_(VerdictKind.FAILED, "results of the system under test are incorrect")
     assert played.verdict.stops_run
 
 
@@ -100,7 +100,7 @@ def test_small_micro_batches_without_a_pause_lose_nothing(session: SparkSession,
     ("function", "words"),
     [
         ("raises_at_once", ["your function failed at", "RuntimeError: not today"]),
-        ("no_frame", ["returned int: a pipeline returns a streaming DataFrame"]),
+        ("no_frame", ["returned int; it must return a streaming DataFrame"]),
     ],
 )
 def test_a_function_that_cannot_be_run_is_said_to_be_the_users(

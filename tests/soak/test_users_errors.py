@@ -63,7 +63,7 @@ def run(folder: Path, option: str) -> Said:
         ),
         (
             "pipeline: job.py:twice",
-            ("puts out two columns with the name 'user_id': rename one of them with alias",),
+            ("outputs two columns with the name 'user_id'; rename one of them with alias",),
         ),
         ("pipeline: job.py:leaves", ("your function failed at ", "job.py:11: SystemExit: 3")),
     ],

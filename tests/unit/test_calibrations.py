@@ -106,7 +106,7 @@ def test_a_person_reads_what_generator_and_broker_carry() -> None:
     ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
     text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records"))
     assert "box, 2 cores; driver on 0; kafka, binary records\n" in text
-    assert "generator and broker carry 1.5M/s flat out; searches go up to 60% of it, 900k/s\n" in text
+    assert "maximum rate through generator and broker: 1.5M/s; maximum reliable load: 900k/s, 60% of it\n" in text
     assert "collector" not in text
 
 
@@ -178,8 +178,8 @@ def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three
     ]
     assert not confirmed(probes)
     assert (
-        "searches go up to 45% of it, 9M/s, p99 send delay 20ms over 3 s; this rate is not confirmed over the length "
-        "of a trial, because events were late over 30 s at 16M/s and 12M/s; keep other work off the machine and "
+        "maximum reliable load: 9M/s, 45% of it, p99 send delay 20ms over 3 s; this rate is not confirmed over the "
+        "length of a trial, because events were late over 30 s at 16M/s and 12M/s; stop other work on this machine and "
         "calibrate again" in " ".join(shown(of_probes(probes)).split())
     )
 
@@ -201,7 +201,7 @@ def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_hig
     assert probes[-1].rate == pytest.approx(SHARES[-1] * 20e6)
     assert of_probes(probes).problems()[-1] == (
         "INVALID",
-        "p99 send delay 90ms even at 3M/s; keep other work off the machine",
+        "p99 send delay 90ms even at 3M/s; stop other work on this machine",
     )
 
 
@@ -245,7 +245,7 @@ def test_where_ticks_are_late_everywhere_the_least_share_is_taken_and_the_calibr
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=3e6, probes=seen))
     assert calibration.problems()[-1] == (
         "INVALID",
-        "p99 send delay 80ms even at 3M/s; keep other work off the machine",
+        "p99 send delay 80ms even at 3M/s; stop other work on this machine",
     )
 
 
@@ -253,10 +253,10 @@ def test_a_person_reads_how_far_searches_go_and_how_late_ticks_are_there() -> No
     probes = (probe(16e6, 273e6, timely=False), probe(12e6, 12e6, timely=True))
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=12e6, probes=probes))
     assert (
-        "generator and queue carry 20M/s flat out; "
-        "searches go up to 60% of it, 12M/s, p99 send delay 12ms over 3 s" in shown(calibration)
+        "maximum rate through generator and queue: 20M/s; "
+        "maximum reliable load: 12M/s, 60% of it, p99 send delay 12ms over 3 s" in shown(calibration)
     )
-    assert "searches go up to 80% of it, 16M/s\n" in shown(made())
+    assert "maximum reliable load: 16M/s, 80% of it\n" in shown(made())
 
 
 def shown(calibration: Calibration) -> str:

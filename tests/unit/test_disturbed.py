@@ -43,7 +43,9 @@ def test_a_load_that_is_sustained_although_others_took_six_percent_is_sustained_
 def test_a_load_that_is_sustained_although_the_driver_waited_for_a_cpu_is_sustained() -> None:
     verdict = judge(recording(walk(0.0), run_delay=0.2 * SECOND))
     assert verdict.kind is VerdictKind.SUSTAINED
-    assert verdict.reasons[-1].startswith("the driver waited for a CPU 20% of the time: the load was sustained all")
+    assert verdict.reasons[-1].startswith(
+        "the load driver waited for a CPU 20% of the time; the load was sustained anyway"
+    )
 
 
 @pytest.mark.parametrize(("steal", "said"), [(0, "other processes used"), (80_000, "the hypervisor took")])
@@ -96,7 +98,7 @@ def test_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_f
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 2, 5), np.linspace(1.8, 0, 10), np.zeros(40)])
     assert judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
     assert judge(taken(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
-    assert "15 s were left out" in judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
+    assert "15 s were excluded" in judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
 
 
 def test_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:

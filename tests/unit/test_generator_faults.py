@@ -42,7 +42,7 @@ def test_case_12_one_late_second_of_sixty_does_not_make_the_p99_late() -> None:
 def test_case_12_a_standstill_keeps_its_own_bound() -> None:
     verdict = judge(recording(kinds=delays("send-delay", [(7, 300 * MILLI, 3000)]), schedule_lag=300e6))
     assert verdict.kind is VerdictKind.INVALID
-    assert verdict.reasons[0].startswith("longest send delay 300ms (limit 250ms): the generator was at a standstill")
+    assert verdict.reasons[0].startswith("longest send delay 300ms (limit 250ms): the load generator paused")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_case_2_a_broker_that_confirms_too_few_events_is_named() -> None:
     assert verdict.kind is VerdictKind.INVALID
     assert verdict.reasons[0].startswith("the Kafka broker confirmed 98.00% of the planned events")
     late = delays("send-delay", [(s, 400 * MILLI, int(LOAD)) for s in range(9)])
-    assert "the generator published" in judge(recording(of=KAFKA, kinds=late, published=0.98 * LOAD)).reasons[0]
+    assert "the load generator sent" in judge(recording(of=KAFKA, kinds=late, published=0.98 * LOAD)).reasons[0]
 
 
 def outputs(nanoseconds: float) -> dict[Kind, Latencies]:
@@ -102,7 +102,7 @@ def test_case_17_a_latency_missed_by_less_than_a_starved_process_explains_is_inv
     asked = objective("event-time", "<", SECOND, statistic="p50")
     starved = judge(starving(who, 1.2 * SECOND), asked)
     assert starved.kind is VerdictKind.INVALID
-    assert "was not woken for 240ms, and event-time p50 < 1e+09 was missed by 20" in starved.reasons[0]
+    assert "got no CPU for 240ms, and event-time p50 < 1e+09 was missed by only 20" in starved.reasons[0]
     assert judge(starving(who, 1.5 * SECOND), asked).holds is False
     assert judge(starving(who, 0.9 * SECOND), asked).holds is True
 

@@ -121,27 +121,27 @@ def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: p
 def test_the_line_to_type_is_that_of_the_system(program: str, line: str) -> None:
     known = manager(lambda name: name if name == program else None)
     assert known is not None
-    assert missing([], known, root=True) == f"Java 17 or newer is needed, and none was found; type: {line}"
-    assert missing([], known, root=False).endswith(f"type: sudo {line}")
+    assert missing([], known, root=True) == f"Java 17 or newer is required, but none was found. Install it with: {line}"
+    assert missing([], known, root=False).endswith(f"Install it with: sudo {line}")
 
 
 def test_homebrew_is_never_run_as_root() -> None:
     known = manager(lambda name: name if name == "brew" else None)
     assert known is not None
-    assert missing([], known, root=False).endswith("type: brew install openjdk@17")
+    assert missing([], known, root=False).endswith("Install it with: brew install openjdk@17")
 
 
 def test_an_unknown_system_gets_a_sentence_too() -> None:
     said = missing([Java(Path("/usr/lib/jvm/old"), "11.0.2")], manager(lambda _: None), root=True)
     assert said == (
-        "Java 17 or newer is needed, and only Java 11.0.2 in /usr/lib/jvm/old was found; "
-        "install one and set JAVA_HOME to where it lies"
+        "Java 17 or newer is required, but only Java 11.0.2 in /usr/lib/jvm/old was found. "
+        "Install it and set JAVA_HOME to its folder"
     )
 
 
 def test_an_engine_is_told_of_a_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamgauge.engines.java._usual", lambda patterns: [])
-    assert java_problem().startswith("Java 17 or newer is needed, and none was found; ")
+    assert java_problem().startswith("Java 17 or newer is required, but none was found. ")
     monkeypatch.setenv("PATH", str(home(tmp_path, "old", "11.0.2") / "bin"))
     assert "only Java 11.0.2 in " in java_problem()
     monkeypatch.setenv("PATH", str(home(tmp_path, "silent", None) / "bin"))
@@ -209,9 +209,12 @@ def test_maven_is_installed_as_java_is(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("known", MANAGERS, ids=lambda known: known.program)
 def test_the_line_to_type_for_maven_is_that_of_the_system(known: Manager) -> None:
     line = f"{known.program} {' '.join(known.install)} maven"
-    assert maven_missing(known, root=True) == f"Maven is needed to fetch jars, and none was found; type: {line}"
-    assert maven_missing(known, root=False).endswith(f"type: {'sudo ' if known.as_root else ''}{line}")
-    assert maven_missing(None, root=True).endswith("install it so that mvn is on the path")
+    assert (
+        maven_missing(known, root=True)
+        == f"Maven is required to download jars, but none was found. Install it with: {line}"
+    )
+    assert maven_missing(known, root=False).endswith(f"Install it with: {'sudo ' if known.as_root else ''}{line}")
+    assert maven_missing(None, root=True).endswith("Install it so that mvn is on the PATH")
 
 
 def test_nobody_is_asked_for_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_trial_with_missing_monitoring_rows_is_invalid_even_if_the_monitor_rep
     looks(tmp_path, (0, 20), (22.5, 60))
     said = unmonitored(monitor(tmp_path), tmp_path, 60)
     sentence = (
-        "the monitor recorded nothing for 2.5 s of 60 s (at most 1 s), "
+        "the monitor recorded nothing for 2.5 s of 60 s (limit 1 s), "
         "so the CPU time of other processes is unknown; repeat the trial"
     )
     assert said == (sentence,)
@@ -81,7 +81,7 @@ def test_a_trial_with_missing_monitoring_rows_is_invalid_even_if_the_monitor_rep
 
 def test_without_any_row_the_whole_trial_is_missing(tmp_path: Path) -> None:
     (said,) = unmonitored(monitor(tmp_path), tmp_path, 60)
-    assert said.startswith("the monitor recorded nothing for 60.0 s of 60 s (at most 1 s)")
+    assert said.startswith("the monitor recorded nothing for 60.0 s of 60 s (limit 1 s)")
 
 
 def test_a_first_look_that_is_late_and_a_machine_that_cannot_be_watched_are_no_fault(tmp_path: Path) -> None:

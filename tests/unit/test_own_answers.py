@@ -59,7 +59,7 @@ def test_without_windows_every_row_must_be_out() -> None:
 
 
 def test_a_reference_with_a_column_that_is_never_put_out_is_refused() -> None:
-    with pytest.raises(ReferenceFailed, match="'count', which your pipeline does not put out"):
+    with pytest.raises(ReferenceFailed, match="'count', which your function does not output"):
         ANSWER.account(rows((10, 1, 5)).drop_columns(["count"]))
 
 
@@ -81,7 +81,7 @@ def test_a_function_is_loaded_from_its_file_and_finds_its_neighbours(tmp_path: P
 @pytest.mark.parametrize(
     ("named", "said"),
     [
-        ("orders", "names no function: write it like my_job.py:orders"),
+        ("orders", "is not a function; write it like my_job.py:orders"),
         ("nowhere.py:orders", "there is no file nowhere.py"),
         ("{}/broken.py:orders", "line 1: "),
         ("{}/other.py:orders", "defines no orders"),

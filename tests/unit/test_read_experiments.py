@@ -84,8 +84,10 @@ LONG += "transport: kafka\n"
 def test_case_3_windows_of_three_days_are_measured_in_update_mode_where_none_has_to_close() -> None:
     text = LONG + "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\ntrial: {duration: 30s, warmup: 5s}\n"
     (problem,) = problems_of(text, "engine.trigger=2s")
-    assert "trial.duration: 30s are too short for spark to close a window whose outputs can be checked" in problem
-    assert "Use at least 518405s, or shorter windows" in problem, "two windows, 200 ms of watermark, two triggers"
+    assert "trial.duration: 30s is too short to check outputs of spark" in problem
+    assert "Set it to at least 518405s, or use shorter windows" in problem, (
+        "two windows, 200 ms of watermark, two triggers"
+    )
     experiment = read(text, overrides=("engine.trigger=2s", "engine.output_mode=update"))
     assert experiment.workload.params["window"] == 3 * 86_400 * SECOND
     assert experiment.trial.duration == 30 * SECOND
@@ -206,12 +208,12 @@ def test_overrides_change_what_the_file_says() -> None:
         ("engine.capasity=1M/s", "--set engine.capasity=1M/s: engine.capasity: unknown option"),
         ("engine.capacity=1M", "--set engine.capacity=1M: engine.capacity: a rate is written like"),
         ("load.between[2]=1M/s", "--set load.between[2]=1M/s: load.between[2]: [2] is past the end"),
-        ("load.between.x=1", "is a key of something that is not a mapping"),
-        ("name[0]=1", "is of something that is not a list"),
+        ("load.between.x=1", "needs a mapping, but the value before it is not a mapping"),
+        ("name[0]=1", "needs a list, but the value before it is not a list"),
         ("seed", "must be key=value"),
-        ("a b=1", "not a path such as"),
-        ("seed=[1", "not YAML"),
-        ("seed=&a 1", "anchors are refused"),
+        ("a b=1", "is not a key such as"),
+        ("seed=[1", "invalid YAML"),
+        ("seed=&a 1", "YAML anchors such as &a are not supported"),
         ("seed=", "seed: is empty"),
     ],
 )

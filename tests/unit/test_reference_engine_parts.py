@@ -196,5 +196,5 @@ def test_case_9_over_kafka_the_engine_says_which_queue_is_meant() -> None:
     on_queue = Endpoints(("grpc+unix:///q.sock",), "grpc+unix:///c.sock", 1, Path("trial"), ())
     topics = KafkaEnds(Cluster("127.0.0.1:9092"), {"purchases": "in"}, "out", "binary")
     over_kafka = Endpoints((), "grpc+unix:///c.sock", 1, Path("trial"), (), kafka=topics)
-    assert queue_is(over_kafka) == {"queue_is": "published − end offset of the batch last begun"}
+    assert queue_is(over_kafka) == {"queue_is": "published − end offset of the last batch that was started"}
     assert queue_is(on_queue) == {}

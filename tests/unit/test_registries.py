@@ -27,7 +27,7 @@ def test_a_plug_in_that_cannot_be_loaded_is_a_sentence_and_the_others_stay(value
 
 def test_a_plug_in_that_is_no_engine_is_a_sentence() -> None:
     (problem,) = discover([EntryPoint("mine", "json:dumps", GROUP)]).problems
-    assert "does not keep the contract" in problem
+    assert "does not implement the interface" in problem
 
 
 def test_an_engine_named_twice_by_one_package_is_there_once() -> None:

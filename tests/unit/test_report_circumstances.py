@@ -61,7 +61,7 @@ def test_the_result_counts_invalid_and_undecided_trials() -> None:
 
 
 def test_the_result_says_what_others_took_of_the_cores() -> None:
-    assert "others took up to 1.3% of the system's cores at the two bounds, 0.9% of it the hypervisor" in said()
+    assert "used up to 1.3% of the CPU of the system under test at the two bounds (steal time up to 0.9%)" in said()
 
 
 def test_the_result_says_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
@@ -138,10 +138,10 @@ def test_case_17_the_resolution_is_printed_in_the_terminal_and_in_json() -> None
 
 def test_case_17_the_line_on_the_resolution_names_the_queue_and_the_brokers_delay_over_kafka() -> None:
     late = replace(SENT[0], measurement=replace(SENT[0].measurement, append_delay_p99=8e6))
-    queue = {"queue_is": "published − end offset of the batch last begun"}
+    queue = {"queue_is": "published − end offset of the last batch that was started"}
     story = replace(RUN, trials=(replace(late, facts={**late.facts, **queue}), *SENT[1:]))
     assert "the broker had appended 99 % of the events of every trial within 8ms" in said(story)
-    assert said(story).endswith("; queue: published − end offset of the batch last begun")
+    assert said(story).endswith("; queue: published − end offset of the last batch that was started")
 
 
 def test_case_17_a_simulated_run_has_no_resolution() -> None:

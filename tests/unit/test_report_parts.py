@@ -43,7 +43,7 @@ class TestWhyItStoppedThere:
         assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
         found = why(FINDING, [silent])
         assert found is not None
-        assert "used 45% of its 2 cores, others took 0.0%" in found.limits[0].sentence
+        assert "used 45% of its 2 cores, other processes 0.0%" in found.limits[0].sentence
 
     def test_an_engine_that_explains_its_core_is_not_explained_twice(self) -> None:
         found = why(FINDING, STORY.trials)
@@ -55,7 +55,10 @@ class TestWhyItStoppedThere:
         grew = replace(grew, measurement=replace(grew.measurement, capacity=Interval(1e5, 9e4, 1.1e5, 1.0, 9)))
         found = why(FINDING, [grew])
         assert found is not None
-        assert "100k/s done while its queue grew (95 % interval 90k/s … 110k/s)" in found.limits[-1].sentence
+        assert (
+            "processed 100k/s while its queue was growing (95 % confidence interval 90k/s to 110k/s)"
+            in found.limits[-1].sentence
+        )
 
     @pytest.mark.parametrize(
         "rubbish", [None, "x", 7, [None], [{"what": "core"}], [{"sentence": " "}], [{"sentence": 3}], {"a": 1}]
@@ -107,7 +110,7 @@ class TestLatency:
 
     def test_latencies_of_a_trial_from_which_others_took_cpu_are_upper_bounds(self) -> None:
         held = with_latencies(STORY.trials[1], event=FULL)
-        said = "The latencies of trial 2 are upper bounds: others used the CPU of the machine"
+        said = "The latencies of trial 2 are upper bounds, because other processes used CPU time"
         for foreign, waited in ((0.06, 0.0), (0.0, 0.2)):
             measured = replace(held.measurement, foreign_share=foreign, run_delay_share=waited)
             assert footnote(latency_lines(replace(FINDING, also=()), [replace(held, measurement=measured)])).startswith(
@@ -193,9 +196,9 @@ class TestWhatWasChecked:
         crashed = replace(plain, outcome=Outcome("crashed"))
         for trial, reason in (
             (plain, "there is no reference result"),
-            (own, "the job is your own, and no reference function"),
+            (own, "the job is your own function, and engine.reference names no function"),
             (told, "its rows have no key."),
-            (crashed, "no trial came to its end (crashed)"),
+            (crashed, "no trial ran to its end (crashed)"),
         ):
             assert f"Correctness is unchecked: {reason}" in outputs_checked([trial])
         assert "no trial was finished" in outputs_checked([])
@@ -208,15 +211,15 @@ class TestWhereTheSecondsWent:
         assert dict(zip(PARTS, spent.totals, strict=True)) == {
             "starting": 4.0,
             "warm-up": float(WARMUP),
-            "judged": float(LENGTH - WARMUP),
-            "tail": 3.0,
+            "measurement": float(LENGTH - WARMUP),
+            "drain": 3.0,
             "checking": 1.5,
         }
         # the load began 10 s after the run: 4 s of them were the start of the trial
         assert spent.rest == pytest.approx(6.0)
         assert spent.rest_is.startswith("before and between the trials")
-        assert "50 s from the beginning" in spent.sentence
-        assert "61% of them were judged" in spent.sentence
+        assert "50 s from the start of the run" in spent.sentence
+        assert "61% of them in measurement phases" in spent.sentence
 
     def test_a_system_that_serves_many_trials_is_warmed_up_once(self) -> None:
         warm = [{"started": 14.0, "seconds": 30, "flat": True}, {"started": 10.0, "seconds": 20, "flat": False}]
@@ -233,7 +236,7 @@ class TestWhereTheSecondsWent:
         spent = where_time_went(replace(STORY, trials=(trial,)))
         assert spent.totals == (None, 5.0, 30.0, None, None)
         assert spent.rest == pytest.approx(10.0)
-        assert spent.rest_is.startswith("starting, tail and checking")
+        assert spent.rest_is.startswith("starting, drain and checking")
 
     def test_the_pause_before_a_resume_is_nobodys(self) -> None:
         first, day = EXPLAINED["wall_ns"], 86_400 * SECOND
@@ -246,14 +249,14 @@ class TestWhereTheSecondsWent:
         spent = where_time_went(replace(STORY, trials=trials))
         # 10 s, two trials of 35 s that begin 40 s apart; then 7 s and another trial
         assert spent.rest == pytest.approx(10.0 + 5.0 + 7.0)
-        assert spent.sentence.startswith("127 s in 2 sittings, ")
-        assert spent.sentence.endswith("without the pauses between them; 71% of them were judged.")
+        assert spent.sentence.startswith("127 s in 2 run segments, ")
+        assert spent.sentence.endswith("without the pauses between them; 71% of them in measurement phases.")
 
     def test_virtual_seconds_are_called_imagined(self) -> None:
         virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts={"virtual": True})
         spent = where_time_went(replace(STORY, trials=(virtual,)))
         assert spent.rest is None
-        assert "35 s in virtual time" in spent.sentence
+        assert "35 s of simulated time" in spent.sentence
 
     def test_a_run_without_trials_has_no_seconds(self) -> None:
         assert where_time_went(replace(STORY, trials=())).sentence == "No trial was finished."
@@ -263,7 +266,7 @@ class TestWhatItWasMeasuredOn:
     def test_machine_placement_engine_and_settings_are_named(self) -> None:
         told = dict(measured_on(STORY))
         assert told["machine"] == "AMD EPYC, 2 cores, virtual machine, 24GiB of memory"
-        assert told["placement"] == "the driver on core 0, the system under test on core 1"
+        assert told["CPU pinning"] == "the driver on core 0, the system under test on core 1"
         assert told["engine"] == "simulated 4.3.0, profile tuned"
         assert told["workload"] == "windowed-aggregation: window 8s, slide 4s, users 10"
         assert told["objective"] == "lag-trend <= 1%"
@@ -282,7 +285,7 @@ class TestWhatItWasMeasuredOn:
         facts: list[dict[str, Any]] = [{"kafka": kafka}, {"kafka": kafka | {"clock": clock}, "broker_use": use}]
         trials = tuple(judged(n + 1, 1e5, VerdictKind.SUSTAINED, facts=f) for n, f in enumerate(facts))
         assert dict(measured_on(replace(STORY, trials=trials)))["transport"] == (
-            "Kafka 4.3.0, 1 broker of its own, binary records, 1 copy, acks all; it took up to 17% of a core in a "
+            "Kafka 4.3.0, 1 local broker, binary records, 1 copy, acks all; the brokers used up to 17% of a core in a "
             "trial, 18.5MiB/s written to disk, 0B/s read from it; clocks of generator and broker agree within ±0.25 ms"
         )
         assert "transport" not in dict(measured_on(STORY)), "the queue is what is meant where nothing is said"

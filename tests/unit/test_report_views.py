@@ -28,8 +28,8 @@ apart).
     - the queue may grow by 1% of the load, judged over 30 s at the passing load
     and 30 s at the failing load
     - no trial was INVALID or UNDECIDED
-    - others took up to 0% of the system's cores at the two bounds, 0% of it the
-    hypervisor
+    - other processes and the hypervisor used up to 0% of the CPU of the system
+    under test at the two bounds (steal time up to 0%)
     - every trial became steady after its warm-up
   what limited it (trial 3, 104k/s):
     - its core was 97 % busy
@@ -38,8 +38,8 @@ apart).
 latency      at avg min max p50   p90 p95 p99 window results
 event-time 100% 5ms 1ms   – 4ms 1.23s   –   –             10
 event-time  90% 5ms 1ms   – 4ms 1.23s   –   –             10
-  –: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); longer
-  trials or shorter windows give more.
+  –: too few outputs for this percentile (p90 needs 10, p95 20, p99 100);
+  increase trial.duration or use shorter windows.
 
 trial purpose    load time verdict    role         reason
     1 estimate   1M/s  35s OVERLOADED              the queue grows by 900k/s

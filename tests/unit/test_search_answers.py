@@ -103,13 +103,13 @@ def test_demand_reads_as_instances_that_a_load_needs() -> None:
     question = experiment("demand", loads, "linear", instances=counts)
     findings, past = found(question, lambda ask: verdict(dict(ask.fixed)["load"] <= 20_000 * ask.value))
     assert [f.sentence for f in findings] == [
-        "load 20k/s needs 1 instance, the fewest there can be",
+        "load 20k/s needs 1 instance, the smallest number",
         "load 50k/s needs 3 instances (2 fail)",
-        "load 90k/s does not hold with 4 instances either, the end of the range; add a higher value to instances",
+        "load 90k/s fails even with 4 instances, the end of the range; add a higher value to instances",
     ]
     failing = next(t.trial for t in past if t.ask.purpose == "confirm" and t.verdict is FAILS)
     assert findings[2].notes == (
-        f"2 and fewer not tried (lower-bound restriction): at 50k/s trial {failing} failed already",
+        f"2 or fewer instances were not tested, because 2 already failed at the lower load 50k/s (trial {failing})",
     )
     assert {t.ask.value for t in past if dict(t.ask.fixed)["load"] == 90_000} == {3, 4}
 

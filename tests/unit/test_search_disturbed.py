@@ -49,4 +49,6 @@ def test_an_overload_with_one_percent_taken_counts_in_full() -> None:
 def test_a_failing_end_that_is_disturbed_each_time_is_called_estimated() -> None:
     finding = only(experiment(span=Span(values=(650e3, 690e3, 730e3, 760e3)), strategy="linear"), disturbed(0.03, True))
     assert finding.holds is not None
-    assert any("is estimated: other processes or the hypervisor took up to 3.0%" in note for note in finding.notes)
+    assert any(
+        "is estimated, because other processes or the hypervisor used up to 3.0%" in note for note in finding.notes
+    )

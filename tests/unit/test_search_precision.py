@@ -43,7 +43,7 @@ def test_case_5_the_simulated_quickstart_contains_the_truth_and_says_why_its_bou
     assert finding.fails is not None
     assert finding.holds.value <= TRUTH <= finding.fails.value
     assert finding.status == "wide"
-    assert any("Increase trial.duration" in note or "raise trial.limit" in note for note in finding.notes)
+    assert any("Increase trial.duration" in note or "Increase trial.limit" in note for note in finding.notes)
 
 
 @pytest.mark.parametrize(("seed", "hint"), [(3, 0.97), (4, 1.01), (66, 1.024), (110, 1.125)])
@@ -56,4 +56,4 @@ def test_case_5_a_search_with_a_hint_contains_the_truth_and_measures_both_ends_t
     assert finding.holds.value * 1.015 < finding.fails.value
     assert min(len(finding.holds.trials), len(finding.fails.trials)) >= 2
     assert finding.status == "wide"
-    assert any("Increase trial.duration" in note or "raise trial.limit" in note for note in finding.notes)
+    assert any("Increase trial.duration" in note or "Increase trial.limit" in note for note in finding.notes)

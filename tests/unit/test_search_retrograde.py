@@ -69,7 +69,7 @@ def test_a_range_that_is_too_small_costs_a_few_trials_more_where_the_trials_tell
     question = experiment("demand", Span(values=(10e6,)), "binary", instances=RANGE)
     findings, past = found(question, judge(usl(100e3, 0.02, 0.0)))
     assert findings[0].sentence == (
-        "load 10M/s does not hold with 32 instances either, the end of the range; raise instances.between[1]"
+        "load 10M/s fails even with 32 instances, the end of the range; raise instances.between[1]"
     )
     assert len(past) <= 10
 
@@ -79,8 +79,8 @@ def test_where_no_number_of_instances_holds_and_more_are_slower_nobody_is_told_t
     question = experiment("demand", Span(values=(2e6,)), strategy, instances=RANGE)
     finding = only(question, judge(usl(300e3, 0.1, 0.01)))
     assert finding.status == "none-holds"
-    assert finding.sentence.startswith("load 2M/s does not hold with 1 to 32 instances: ")
-    assert "carried the most, 1.0" in finding.sentence
+    assert finding.sentence.startswith("load 2M/s fails with 1 to 32 instances: ")
+    assert "processed the most, 1.0" in finding.sentence
     assert finding.sentence.endswith("and more are slower; lower the load")
     assert "raise" not in finding.sentence
 

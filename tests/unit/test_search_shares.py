@@ -76,9 +76,9 @@ def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Str
     assert len(past) == len(before) + 1
     assert (finding.status, finding.holds, finding.fails) == (plain.status, plain.holds, plain.fails)
     (note,) = set(finding.notes) - set(plain.notes)
-    assert note.startswith("90% of what holds (")
+    assert note.startswith("90% of the passing load (")
     assert note.endswith(
-        f"was {beside.kind} in trial {len(past)}, which does not move the bracket: {beside.reasons[0]}"
+        f"was {beside.kind} in trial {len(past)}, which does not change the bounds: {beside.reasons[0]}"
     )
 
 

@@ -186,7 +186,7 @@ def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: St
         if end:
             assert answer(Ask("load", end.value, "confirm")) is holds
     if strategy != "full" and value in (3.0, 4.0):
-        assert any("in a short trial" in note and "which counts" in note for note in finding.notes)
+        assert any("in a short trial" in note and "the full-length result counts" in note for note in finding.notes)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -204,7 +204,7 @@ def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known
         beyond = {t.ask.value for t in held if failures and t.ask.value > min(failures)}
         told = [note for note in finding.notes if note.startswith("not monotone")]
         assert len(told) == len(beyond)
-        assert all(any(f"{v:g}/s held as well" in note for note in told) for v in beyond)
+        assert all(any(f"{v:g}/s passed" in note for note in told) for v in beyond)
 
 
 def test_a_confirmation_that_stays_undecided_outweighs_a_probe_that_held() -> None:
@@ -249,7 +249,7 @@ def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
     assert finding.fails
     assert (finding.holds.value, finding.fails.value) == (3, 4)
     assert finding.holds.trials == (7, 9)
-    assert any(note.startswith("3/s: 2 of 3 repetitions held") for note in finding.notes)
+    assert any(note.startswith("3/s: 2 of 3 repetitions passed") for note in finding.notes)
 
 
 def test_a_tie_between_repetitions_counts_as_failing() -> None:
@@ -257,7 +257,7 @@ def test_a_tie_between_repetitions_counts_as_failing() -> None:
     finding = only(question, lambda ask: verdict(ask.value < 3 or (ask.value == 3 and ask.repetition == 0)))
     assert finding.fails
     assert finding.fails.value == 3
-    assert any("3/s: 1 of 2 repetitions held" in note for note in finding.notes)
+    assert any("3/s: 1 of 2 repetitions passed" in note for note in finding.notes)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -307,5 +307,5 @@ def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
     assert first.fails
     assert first.holds.value < 700_000 < first.fails.value
     assert "the budget of 10m is spent" in first.sentence
-    assert any("not confirmed at full length" in note for note in first.notes)
+    assert any("only in short trials" in note for note in first.notes)
     assert second.sentence == "sustainable throughput with 2 instances: not searched: the budget of 10m is spent"

@@ -337,7 +337,7 @@ def test_every_trigger_comes_after_the_one_before_whatever_the_interval(interval
 
 def test_a_trigger_interval_below_a_millisecond_is_refused() -> None:
     said = simulated.check(options(batch_interval="999us").model_dump())
-    assert said == ["batch_interval must be at least 1ms; 0s serves continuously"]
+    assert said == ["batch_interval must be at least 1ms, or 0s to process events continuously"]
 
 
 def test_windows_that_fire_very_often_are_counted_in_groups() -> None:

@@ -24,20 +24,20 @@ def columns(**kinds: DataType) -> StructType:
 def test_a_column_that_the_collector_adds_is_refused_by_its_name(name: str) -> None:
     assert name in RESERVED
     said = unfit(columns(user_id=LongType(), **{name: LongType()}))
-    assert said == f"puts out a column with the name {name!r}, which streamgauge adds to every output: rename it"
+    assert said == f"outputs a column with the name {name!r}, which streamgauge adds to every output; rename it"
 
 
 def test_two_columns_of_one_name_are_refused_with_the_name() -> None:
     twice = StructType([StructField("user_id", LongType()), StructField("user_id", IntegerType())])
-    assert unfit(twice) == "puts out two columns with the name 'user_id': rename one of them with alias"
+    assert unfit(twice) == "outputs two columns with the name 'user_id'; rename one of them with alias"
 
 
 @pytest.mark.parametrize(
     ("name", "kind", "said"),
     [
-        ("max_due", StringType(), "'max_due' as string: it must be a timestamp"),
-        ("max_ingested", ArrayType(LongType()), "'max_ingested' as array<bigint>: it must be a timestamp"),
-        ("window_end", StructType([]), "'window_end' as struct<>: it must be a timestamp"),
+        ("max_due", StringType(), "'max_due' as string, but it must be a timestamp"),
+        ("max_ingested", ArrayType(LongType()), "'max_ingested' as array<bigint>, but it must be a timestamp"),
+        ("window_end", StructType([]), "'window_end' as struct<>, but it must be a timestamp"),
         ("gap", CalendarIntervalType(), "'gap' as interval, which cannot be stored"),
         ("nothing", StructType([]), "'nothing' as struct<>, which cannot be stored"),
     ],

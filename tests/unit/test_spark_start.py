@@ -35,7 +35,7 @@ def test_a_setting_that_the_log_names_is_named() -> None:
 def test_too_little_memory_is_said() -> None:
     error = explained("java.lang.OutOfMemoryError: Java heap space", *TRACE)
     assert error.sentence == (
-        f"{ENDED}: Spark ran out of memory (Java heap space); raise engine.memory, or let the job keep less"
+        f"{ENDED}: Spark ran out of memory (Java heap space); increase engine.memory, or reduce the state of the job"
     )
 
 

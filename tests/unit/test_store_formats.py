@@ -58,7 +58,7 @@ def test_a_trial_of_format_1_is_known_as_one_and_says_what_it_lacks(tmp_path: Pa
     shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
     first = Store(tmp_path / "runs").find("@last").trial(1)
     assert first.format == 1
-    assert "the lag since the plan" in lacks(first.format)
+    assert "the lag behind the plan" in lacks(first.format)
     written = sample.whole_run(tmp_path / "new").trial(1)
     assert (written.format, lacks(written.format)) == (FORMAT, "")
 

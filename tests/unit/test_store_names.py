@@ -43,16 +43,16 @@ def test_a_run_that_is_not_there_is_a_sentence(store: Store, ref: str) -> None:
 
 
 def test_a_prefix_of_several_names_them(store: Store) -> None:
-    with pytest.raises(AmbiguousRun, match=r"is the beginning of 3 runs: .*cc00, .*aa00, .*bb00; write more"):
+    with pytest.raises(AmbiguousRun, match=r"3 runs begin with '2026': .*cc00, .*aa00, .*bb00; type more"):
         store.find("2026")
 
 
 def test_an_unknown_name_says_what_there_is(store: Store, tmp_path: Path) -> None:
-    with pytest.raises(UnknownRun, match=r"there are .*bb00"):
+    with pytest.raises(UnknownRun, match=r"has no run 'x'; it has .*bb00"):
         store.find("x")
-    with pytest.raises(UnknownRun, match="there are no runs yet"):
+    with pytest.raises(UnknownRun, match="it has no runs yet"):
         Store(tmp_path / "nowhere").find("x")
-    with pytest.raises(UnknownRun, match=r"@last asks for 1 runs, .* has 0"):
+    with pytest.raises(UnknownRun, match=r"@last needs at least 1 run, but .* has 0"):
         Store(tmp_path / "nowhere").find("@last")
 
 

@@ -41,7 +41,7 @@ def test_a_run_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
 
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:
     sample.new_run(tmp_path)
-    with pytest.raises(StoreError, match="exists already; a run is never written over"):
+    with pytest.raises(StoreError, match="already exists; a run is never overwritten"):
         sample.new_run(tmp_path)
 
 
@@ -79,7 +79,7 @@ def test_a_recording_comes_back_with_its_seconds(tmp_path: Path) -> None:
 
 def test_a_trial_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
     run = sample.new_run(tmp_path)
-    with pytest.raises(StoreError, match="has no whole trial 7"):
+    with pytest.raises(StoreError, match="has no finished trial 7"):
         run.recording(7)
 
 
@@ -165,7 +165,7 @@ def test_a_trial_that_died_in_its_last_step_can_be_looked_into(tmp_path: Path) -
 def test_a_whole_trial_is_never_written_again(tmp_path: Path) -> None:
     run = sample.new_run(tmp_path)
     sample.keep(run)
-    with pytest.raises(StoreError, match="never written again"):
+    with pytest.raises(StoreError, match="never overwritten"):
         run.begin(sample.trial(1))
 
 

@@ -128,7 +128,7 @@ def test_case_7_a_percentile_holds_only_with_enough_window_results(statistic: St
     assert judge(slow(0, least), p(statistic)).kind is VerdictKind.SUSTAINED
     few = judge(slow(0, least - 1), p(statistic))
     assert few.kind is VerdictKind.UNDECIDED
-    assert f"a {statistic} needs at least {least} of them to hold, so set trial.limit to at least" in few.reasons[0]
+    assert f"a {statistic} needs at least {least} window results, so set trial.limit to at least" in few.reasons[0]
 
 
 def test_case_7_a_p99_is_not_judged_by_the_maximum_of_sixteen_windows() -> None:
@@ -173,7 +173,7 @@ def test_one_window_result_is_too_few_for_the_lowest_percentile(statistic: Stati
     """At least 1/(1 − p) window results are needed, which is more than one for every percentile."""
     one = judge(recording(kinds=windowed([(0, 6_000_000, 50)])), p(statistic))
     assert one.kind is VerdictKind.UNDECIDED
-    assert f"a {statistic} needs at least 2 of them to hold, so set trial.limit to at least" in one.reasons[0]
+    assert f"a {statistic} needs at least 2 window results, so set trial.limit to at least" in one.reasons[0]
 
 
 def test_case_7_rows_do_not_make_up_for_window_results() -> None:
@@ -185,8 +185,8 @@ def test_case_3_a_trial_that_checked_nothing_is_not_sustained() -> None:
     unchecked = Account(expected=900, not_reached=900, checked=True, compared=0, first_close=40 * SECOND)
     verdict = judge(recording(account=unchecked))
     assert verdict.kind is VerdictKind.UNDECIDED
-    assert "0 outputs could be checked" in verdict.reasons[0]
-    assert "lengthen trial.duration to more than 40s" in verdict.reasons[0]
+    assert "no output could be compared with the reference result" in verdict.reasons[0]
+    assert "increase trial.duration to more than 40s" in verdict.reasons[0]
 
 
 def test_case_3_an_overload_needs_no_checked_row_and_a_job_without_a_reference_neither() -> None:
@@ -200,7 +200,7 @@ ONE_LOST = replace(CHECKED, observed=9_999, lost=1)
 
 @pytest.mark.parametrize("late", [{"published": 0.99 * LOAD}, {"foreign": 80_000}, {"run_delay": 0.2 * SECOND}])
 def test_case_4_on_the_queue_a_lost_output_fails_a_trial_that_was_disturbed(late: dict[str, Any]) -> None:
-    for objectives, said in (((LAG,), "1 of 10k outputs were lost"), ((LAG, LOST), "1 outputs were lost")):
+    for objectives, said in (((LAG,), "1 of 10k outputs was lost"), ((LAG, LOST), "1 output was lost")):
         verdict = judge(recording(account=ONE_LOST, **late), *objectives)
         assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
         assert verdict.reasons[0].startswith(said)
@@ -212,14 +212,14 @@ def test_case_4_on_the_queue_a_lost_output_fails_a_trial_that_was_disturbed(late
 @pytest.mark.parametrize(
     ("account", "metric", "unnamed", "named"),
     [
-        (replace(CHECKED, observed=10_001, duplicate=1), "duplicate", "doubled", "1 outputs came twice"),
-        (replace(CHECKED, wrong=1), "wrong", "wrong", "1 outputs were wrong"),
+        (replace(CHECKED, observed=10_001, duplicate=1), "duplicate", "duplicated", "1 output was duplicated"),
+        (replace(CHECKED, wrong=1), "wrong", "wrong", "1 output was wrong"),
     ],
 )
 def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_disturbed(
     late: dict[str, Any], account: Account, metric: Metric, unnamed: str, named: str
 ) -> None:
-    for objectives, said in (((LAG,), f"1 of 10k outputs were {unnamed}"), ((LAG, objective(metric, "==", 0)), named)):
+    for objectives, said in (((LAG,), f"1 of 10k outputs was {unnamed}"), ((LAG, objective(metric, "==", 0)), named)):
         verdict = judge(recording(account=account, **late), *objectives)
         assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
         assert verdict.reasons[0].startswith(said)
@@ -228,11 +228,11 @@ def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_
 
 
 def test_case_4_elsewhere_and_where_the_driver_ended_the_counts_are_printed() -> None:
-    said = "outputs against the reference answer: 1 lost, 0 duplicate, 0 wrong of 10k"
+    said = "outputs compared with the reference result: 1 lost, 0 duplicate, 0 wrong of 10k expected"
     happened = recording(account=ONE_LOST, published=0.99 * LOAD)
     kafka = replace(happened, trial=replace(happened.trial, transport=TransportChoice("kafka", {})))
     ended = recording(account=ONE_LOST, ending="driver-failed", detail="no memory")
-    audit = replace(happened, outcome=replace(happened.outcome, unaccounted=("the collector wrote nothing down",)))
+    audit = replace(happened, outcome=replace(happened.outcome, unaccounted=("the collector recorded nothing",)))
     for each in (kafka, ended, audit):
         verdict = judge(each)
         assert (verdict.kind, verdict.reasons[-1]) == (VerdictKind.INVALID, said)
@@ -271,7 +271,7 @@ def test_case_4_over_kafka_faulty_outputs_while_others_took_much_are_invalid_wit
             verdict = judge(over_kafka(happened), *objectives)
             assert (verdict.kind, verdict.stops_run) == (VerdictKind.INVALID, False)
             assert verdict.reasons[0].startswith("other processes used")
-            assert verdict.reasons[-1] == f"outputs against the reference answer: {counts} of 10k"
+            assert verdict.reasons[-1] == f"outputs compared with the reference result: {counts} of 10k expected"
         assert judge(happened).kind is VerdictKind.FAILED, "on the queue offsets are exact"
 
 
@@ -285,7 +285,7 @@ def test_case_4_over_kafka_a_system_that_put_out_nothing_while_others_took_much_
     nothing = replace(CHECKED, observed=0, lost=10_000)
     verdict = judge(over_kafka(recording(account=nothing, foreign=80_000)))
     assert verdict.kind is VerdictKind.INVALID
-    assert "not one of 10k expected outputs came" in verdict.reasons[1]
+    assert "produced none of the 10k expected outputs" in verdict.reasons[1]
     assert judge(over_kafka(recording(account=nothing))).kind is VerdictKind.FAILED
 
 
@@ -307,4 +307,7 @@ def test_case_4_the_runs_totals_name_the_faulty_outputs_of_a_disturbed_trial_ove
 def test_case_4_the_counts_of_a_system_that_stalled_while_others_took_much_are_printed() -> None:
     verdict = judge(recording(account=ONE_LOST, ending="stalled", foreign=80_000))
     assert verdict.kind is VerdictKind.INVALID
-    assert verdict.reasons[-1] == "outputs against the reference answer: 1 lost, 0 duplicate, 0 wrong of 10k"
+    assert (
+        verdict.reasons[-1]
+        == "outputs compared with the reference result: 1 lost, 0 duplicate, 0 wrong of 10k expected"
+    )

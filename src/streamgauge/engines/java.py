@@ -105,8 +105,8 @@ def missing(found: Sequence[Java], known: Manager | None, root: bool) -> str:
     old = ", ".join(f"{java.version} in {java.home}" for java in found)
     there = f"only Java {old} was found" if old else "none was found"
     if known is None:
-        return f"Java {LEAST} or newer is needed, and {there}; install one and set JAVA_HOME to where it lies"
-    return f"Java {LEAST} or newer is needed, and {there}; type: {known.line('java', root)}"
+        return f"Java {LEAST} or newer is required, but {there}. Install it and set JAVA_HOME to its folder"
+    return f"Java {LEAST} or newer is required, but {there}. Install it with: {known.line('java', root)}"
 
 
 def java_problem() -> str:

@@ -14,5 +14,5 @@ def find_maven() -> Path | None:
 
 def maven_missing(known: Manager | None, root: bool) -> str:
     """A sentence for somebody who has no Maven, with the line to type."""
-    how = f"type: {known.line('maven', root)}" if known else "install it so that mvn is on the path"
-    return f"Maven is needed to fetch jars, and none was found; {how}"
+    how = f"Install it with: {known.line('maven', root)}" if known else "Install it so that mvn is on the PATH"
+    return f"Maven is required to download jars, but none was found. {how}"

@@ -41,9 +41,11 @@ def discover(points: Iterable[EntryPoint]) -> Discovery:
             problems.append(f"engine {point.name} of {origin} cannot be loaded: {type(error).__name__}: {error}")
             continue
         if not isinstance(engine, Engine):
-            problems.append(f"engine {point.name} of {origin} does not keep the contract of engines/base.py")
+            problems.append(
+                f"engine {point.name} of {origin} does not implement the interface Engine of engines/base.py"
+            )
         elif engine.name in engines:
-            problems.append(f"engine {engine.name} of {origin} has a name that is taken already")
+            problems.append(f"engine {engine.name} of {origin} has the same name as another engine")
         else:
             engines[engine.name] = engine
     return Discovery(engines, tuple(problems))

@@ -39,23 +39,31 @@ _MOST_ROWS = 2**62
 
 
 class SimulatedOptions(Options):
-    """What the simulated system can do, and how badly it behaves."""
+    """Capacity, delays, noise and faults of the simulated system."""
 
     capacity: Rate = Field(default=500_000.0, gt=0, description="events per second that one instance can process")
-    instances: Count = Field(default=1, ge=1, le=100_000, description="how many instances run")
-    contention: Share = Field(default=0.0, ge=0, le=1, description="serial share of the work (sigma of the USL)")
+    instances: Count = Field(default=1, ge=1, le=100_000, description="number of instances")
+    contention: Share = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="share of the work that only one instance can do at a time (σ of the Universal Scalability Law)",
+    )
     coherence: Share = Field(
-        default=0.0, ge=0, le=1, description="cost of keeping instances in step (kappa of the USL)"
+        default=0.0,
+        ge=0,
+        le=1,
+        description="cost of coordination between each pair of instances (κ of the Universal Scalability Law)",
     )
     batch_interval: Duration = Field(
-        default=0, ge=0, description="trigger interval of micro-batches; 0s serves continuously"
+        default=0, ge=0, description="trigger interval of micro-batches; 0s = events are processed continuously"
     )
     batch_cost: Duration = Field(default=0, ge=0, description="fixed time that each micro-batch costs")
     warmup: Duration = Field(default=0, ge=0, description="time in which the capacity grows to its full value")
     pause_every: Duration = Field(
-        default=0, ge=0, description="time from one pause (garbage collection) to the next; 0s: none"
+        default=0, ge=0, description="time from one pause (garbage collection) to the next; 0s = no pauses"
     )
-    pause: Duration = Field(default=0, ge=0, description="length of each pause")
+    pause: Duration = Field(default=0, ge=0, description="length of each pause; 0s = no pauses")
     noise: Share = Field(
         default=0.0, ge=0, le=1, description="standard deviation of the capacity from second to second"
     )
@@ -64,9 +72,11 @@ class SimulatedOptions(Options):
     )
     delay: Duration = Field(default=5_000_000, ge=0, description="latency of an idle system")
     delay_spread: Share = Field(default=0.1, ge=0, le=3, description="log-normal spread of that latency")
-    crash_at: Rate | None = Field(default=None, description="load at which the system crashes")
+    crash_at: Rate | None = Field(
+        default=None, description="load at which the system crashes; omitted = it does not crash"
+    )
     lose: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs that are lost")
-    duplicate: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs that come twice")
+    duplicate: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs that are duplicated")
     alter: Share = Field(default=0.0, ge=0, le=1, description="share of the outputs with a wrong value")
 
 
@@ -74,7 +84,7 @@ class Simulated:
     """The engine: it describes itself, and imagines trials."""
 
     name = "simulated"
-    summary = "a system with known capacity, noise and faults, in virtual time"
+    summary = "a simulated system with known capacity, noise and faults; no process runs"
     options: type[Options] = SimulatedOptions
     workloads: frozenset[str] | None = None
     scales = True
@@ -86,9 +96,9 @@ class Simulated:
         if o.pause and not o.pause_every:
             problems.append("pause needs pause_every, the time from one pause to the next")
         if o.pause_every and o.pause >= o.pause_every:
-            problems.append("pause must be shorter than pause_every, or nothing is ever processed")
+            problems.append("pause must be shorter than pause_every, or no event is ever processed")
         if 0 < o.batch_interval < LEAST_INTERVAL:
-            problems.append("batch_interval must be at least 1ms; 0s serves continuously")
+            problems.append("batch_interval must be at least 1ms, or 0s to process events continuously")
         if o.batch_interval and o.batch_cost >= o.batch_interval:
             problems.append("batch_cost must be shorter than batch_interval")
         if o.batch_cost and not o.batch_interval:

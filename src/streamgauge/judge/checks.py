@@ -9,7 +9,7 @@ from streamgauge.judge.percentiles import judge_percentile
 from streamgauge.model.measurement import Check, Holding, Interval, Measurement
 from streamgauge.model.objective import SHARES, Objective
 from streamgauge.model.seconds import Kind
-from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+from streamgauge.model.units import SECOND, format_count, format_duration, format_share
 
 WRONG = ("lost", "duplicate", "wrong")
 COUNTED = (*WRONG, "late")
@@ -30,7 +30,8 @@ def _plain(objective: Objective, measured: Measurement) -> Check:
     metric = objective.metric
     if metric in COUNTED:
         value, base = float(getattr(measured.account, metric)), float(measured.account.expected)
-        return _compared(objective, value, base, f"{format_count(value)} outputs {_PAST[metric]}")
+        outputs = "output was" if value == 1 else "outputs were"
+        return _compared(objective, value, base, f"{format_count(value)} {outputs} {_PAST[metric]}")
     if metric == "output-error":
         return _output_error(objective, measured)
     if metric == "lag-growth":
@@ -41,12 +42,13 @@ def _plain(objective: Objective, measured: Measurement) -> Check:
         of_load = f" ({format_duration(value / measured.load * SECOND)} of load)" if measured.load else ""
         shown = f"up to {format_count(value)} events{of_load} waited in the queue"
         return _compared(objective, value, measured.load, shown)
-    return _compared(
-        objective, float(measured.drops), 0.0, f"the connection to the queue was dropped {measured.drops} ×"
-    )
+    times = "once" if measured.drops == 1 else f"{measured.drops} times"
+    shown = f"the system under test closed its connection to the queue {times}"
+    return _compared(objective, float(measured.drops), 0.0, shown)
 
 
-_PAST = {"lost": "were lost", "duplicate": "came twice", "wrong": "were wrong", "late": "came late"}
+_PAST = {"lost": "lost", "duplicate": "duplicated", "wrong": "wrong", "late": "late"}
+_OUTCOME: dict[Holding, str] = {"holds": "met", "broken": "missed"}
 
 
 def evidence(objective: Objective, measured: Measurement | Trends) -> rule.Evidence | None:
@@ -85,19 +87,22 @@ def _trend(objective: Objective, measured: Measurement, lean: rule.Lean) -> Chec
     lag = objective.metric == "lag-trend"
     if seen is None:
         what = "acknowledgements" if lag else "outputs"
-        sentence = f"too few {what} in {measured.judged_seconds} s for a trend; lengthen trial.duration"
+        sentence = f"too few {what} in {measured.judged_seconds} s for a trend; increase trial.duration"
         return Check(objective.text, "unclear", float("nan"), float("nan"), sentence)
     state = lean(seen)
     if seen.trend is None:
         grown = format_count(measured.lag_end - measured.lag_start)
-        shown = f"the queue ran away: {grown} more events waited after {measured.judged_seconds} s, too few "
-        shown += "acknowledgements for an interval and far more than the objective allows"
+        shown = f"the lag grew by {grown} events in {measured.judged_seconds} s, a clear overload; there were too few "
+        shown += "acknowledgements for a confidence interval"
         return Check(objective.text, state, measured.lag_end - measured.lag_start, seen.threshold, shown)
     shown = _growth(seen.trend, seen.threshold, measured.load) if lag else _slower(seen.trend, seen.threshold)
     ending = {
-        "holds": "within the objective" + _despite(seen),
-        "broken": "more than the objective allows" + _although(seen),
-        "unclear": f"{measured.judged_seconds} s of measurement are not enough to decide at this noise level",
+        "holds": "objective met" + _despite(seen),
+        "broken": "objective missed" + _although(seen),
+        "unclear": (
+            f"{measured.judged_seconds} s of measurement are not enough to decide at this noise level; "
+            "increase trial.limit"
+        ),
     }[state]
     return Check(objective.text, state, seen.trend.mean, seen.threshold, f"{shown}: {ending}")
 
@@ -117,25 +122,27 @@ def _although(seen: rule.Evidence) -> str:
     """Why a trend is broken whose interval includes the limit."""
     if seen.trend is None or seen.trend.low > seen.threshold or seen.recent is None or seen.scale <= 0:
         return ""
-    return f", because it still grows by {seen.recent.mean / seen.scale:.2%} in the second half"
+    return f", because it still grows by {_percent(seen.recent.mean / seen.scale)} in the second half"
 
 
 def _growth(trend: Interval, threshold: float, load: float) -> str:
-    moves = "grows" if trend.mean >= 0 else "shrinks"
     if not load:  # a profile may plan no events for the judged seconds
-        return f"the queue {moves} by {format_rate(abs(trend.mean))}, allowed is {format_rate(threshold)}"
-    interval = f"{trend.low / load:.2%} … {trend.high / load:.2%}"
+        return f"queue growth {format_count(trend.mean)} events/s (limit {format_count(threshold)} events/s)"
     return (
-        f"the queue {moves} by {format_rate(abs(trend.mean))} ({trend.mean / load:.2%} of the load, "
-        f"95 % interval {interval}), allowed is {threshold / load:.2%}"
+        f"queue growth {format_count(trend.mean)} events/s, {_percent(trend.mean / load)} of the load (95 % confidence "
+        f"interval {trend.low / load * 100:.2f} to {_percent(trend.high / load)}, limit {_percent(threshold / load)})"
     )
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.2f} %"
 
 
 def _slower(trend: Interval, threshold: float) -> str:
     low, high = format_duration(trend.low * SECOND), format_duration(trend.high * SECOND)
     return (
-        f"event-time latency grows by {format_duration(trend.mean * SECOND)} per second "
-        f"(95 % interval {low} … {high}), allowed is {format_duration(threshold * SECOND)}"
+        f"growth of the event-time latency {format_duration(trend.mean * SECOND)} per second "
+        f"(95 % confidence interval {low} to {high}, limit {format_duration(threshold * SECOND)})"
     )
 
 
@@ -143,29 +150,33 @@ def _latency(objective: Objective, measured: Measurement, kind: Kind) -> Check:
     summary = measured.latencies.get(kind)
     name = objective.statistic or "p99"
     if summary is None:
-        sentence = f"no output carried a {kind} latency; let the pipeline put out max_due and max_ingested"
+        sentence = (
+            f"the {kind} latency is unknown because the outputs have no columns max_due and max_ingested; add them to "
+            "the output of your function"
+        )
         return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
     if name in SHARES:
         return judge_percentile(objective, summary, measured.judged_seconds)
     value = {"avg": summary.average, "min": summary.least, "max": summary.most}[name]
     state: Holding = "holds" if objective.holds(value, objective.threshold) else "broken"
     limit = format_duration(objective.threshold)
-    sentence = f"{kind} {name} is {format_duration(value)}, the objective is {objective.operator} {limit}"
+    sentence = f"{kind} {name} {format_duration(value)} (objective {objective.operator} {limit}): {_OUTCOME[state]}"
     return Check(objective.text, state, value, objective.threshold, sentence)
 
 
 def _output_error(objective: Objective, measured: Measurement) -> Check:
     account = measured.account
     if not account.expected:
-        sentence = "no output was expected yet; lengthen trial.duration"
+        sentence = "no output was expected yet; increase trial.duration"
         return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
     value = abs(account.observed - account.expected) / account.expected
-    shown = f"{account.observed} outputs instead of {account.expected} ({format_share(value)} off)"
     state: Holding = "holds" if objective.holds(value, objective.threshold) else "broken"
-    return Check(objective.text, state, value, objective.threshold, shown)
+    shown = f"{account.observed} outputs instead of {account.expected}, a difference of {format_share(value)}"
+    sentence = f"{shown} (objective {objective.text}): {_OUTCOME[state]}"
+    return Check(objective.text, state, value, objective.threshold, sentence)
 
 
 def _compared(objective: Objective, value: float, base: float, shown: str) -> Check:
     limit = objective.threshold * base if objective.relative else objective.threshold
     state: Holding = "holds" if objective.holds(value, limit) else "broken"
-    return Check(objective.text, state, value, limit, f"{shown}, the objective is {objective.text}")
+    return Check(objective.text, state, value, limit, f"{shown} (objective {objective.text}): {_OUTCOME[state]}")

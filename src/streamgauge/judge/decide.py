@@ -63,8 +63,8 @@ def _although_starved(
     if verdict.kind is not VerdictKind.SUSTAINED:
         return _in_spite_of(starved, recording, measured, objectives)
     stands = (
-        f"the driver waited for a CPU {format_share(measured.run_delay_share)} of the time: the load was sustained all "
-        "the same, and latencies are upper bounds"
+        f"the load driver waited for a CPU {format_share(measured.run_delay_share)} of the time; the load was "
+        "sustained anyway, and latencies are upper bounds"
     )
     return _weighed(replace(verdict, reasons=(*verdict.reasons, stands)), measured)
 
@@ -77,7 +77,7 @@ def _in_spite_of(
     wrongs = _nothing_came(measured) or _output_faults(measured.account, objectives, checks)
     if not (wrongs and _exact(recording)):
         return Verdict(VerdictKind.INVALID, (*faults, *_counts(measured.account)))
-    besides = (f"besides: {fault}" for fault in faults)
+    besides = (f"also: {fault}" for fault in faults)
     return Verdict(VerdictKind.FAILED, (*wrongs, *besides), checks, stops_run=True)
 
 
@@ -115,7 +115,7 @@ def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(objectives, measured)
     if recording.outcome.ending == "queue-full":
         bound = recording.outcome.detail
-        why = f"the queue reached its bound ({bound}) at {format_rate(measured.load)}; lower the load"
+        why = f"the queue reached its limit ({bound}) at {format_rate(measured.load)}; lower the load"
         broken = (why, *broken)
     if broken:
         return Verdict(VerdictKind.OVERLOADED, broken, checks, estimate)
@@ -133,7 +133,7 @@ def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
     if taken <= MOST_TAKEN or verdict.stops_run:
         return verdict
     if verdict.kind is VerdictKind.SUSTAINED:
-        why = f"{_others(measured)}: the load was sustained all the same, and latencies are upper bounds"
+        why = f"{_others(measured)}; the load was sustained anyway, and latencies are upper bounds"
         return replace(verdict, reasons=(*verdict.reasons, why))
     why = (
         f"{_others(measured)} (limit {format_share(MOST_TAKEN)}), so a missed objective proves nothing; "
@@ -190,7 +190,7 @@ def _without_burst(
     seconds = int(np.count_nonzero(much))
     who = _who_took(measured)
     if cut is not None:
-        left_out = f"{np.count_nonzero(cut)} s were left out, in {seconds} of which {who} CPU of the system under test"
+        left_out = f"{np.count_nonzero(cut)} s were excluded; in {seconds} s of them {who} CPU of the system under test"
         return replace(found, reasons=(*found.reasons, left_out))
     if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _by_trend(found, rest)):
         return found
@@ -206,7 +206,7 @@ def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[s
     if not runs_away(objectives, measured):
         return ()
     grown = format_count(measured.lag_end - measured.lag_start)
-    return (f"the queue ran away: {grown} more events waited after {format_duration(measured.lag_seconds * SECOND)}",)
+    return (f"the lag grew by {grown} events in {format_duration(measured.lag_seconds * SECOND)}, a clear overload",)
 
 
 def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
@@ -214,10 +214,13 @@ def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Obj
     outcome = recording.outcome
     faults = [*outcome.unaccounted, *outcome.disturbances]
     if outcome.ending == "driver-failed":
-        faults.append(f"the driver failed: {outcome.detail or 'no reason given'}")
+        faults.append(f"the load driver failed: {outcome.detail or 'no reason was given'}")
     faults += generator_faults(recording.trial, m, objectives)
     if m.clock_step > MOST_CLOCK_STEP:
-        faults.append(f"the wall clock stepped by {format_duration(m.clock_step)}; stop what sets it and repeat")
+        faults.append(
+            f"the wall clock jumped by {format_duration(m.clock_step)} (limit {format_duration(MOST_CLOCK_STEP)}); "
+            "stop the process that sets it, and repeat the trial"
+        )
     return faults
 
 
@@ -226,7 +229,7 @@ def _starved(m: Measurement) -> list[str]:
     if m.run_delay_share <= MOST_RUN_DELAY:
         return []
     return [
-        f"the driver waited for a CPU {format_share(m.run_delay_share)} of the time (at most "
+        f"the load driver waited for a CPU {format_share(m.run_delay_share)} of the time (limit "
         f"{format_share(MOST_RUN_DELAY)}); keep other work off its cores"
     ]
 
@@ -237,12 +240,12 @@ def _sut_faults(
     outcome = recording.outcome
     at = f"at {format_rate(measured.load)}"
     if outcome.ending == "crashed" and outcome.unready:
-        why = f"the system under test failed before the load began: {outcome.detail}"
+        why = f"the system under test failed before the load started: {outcome.detail}"
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-8:])
         # only a search over something else than the load changes what it starts with
         return Verdict(VerdictKind.FAILED, (why, *tail), stops_run=recording.trial.ask.dimension == "load")
     if outcome.ending in ("crashed", "stalled", "dropped"):
-        what = {"crashed": "crashed", "stalled": "stalled", "dropped": "dropped its connection to the queue"}
+        what = {"crashed": "crashed", "stalled": "stalled", "dropped": "closed its connection to the queue"}
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-5:])
         detail = f": {outcome.detail}" if outcome.detail else ""
         why = f"the system under test {what[outcome.ending]} {at}{detail}"
@@ -258,7 +261,9 @@ def _nothing_came(measured: Measurement) -> list[str]:
     if not account.checked or due <= 0 or account.observed:
         return []
     at = format_rate(measured.load)
-    return [f"not one of {format_count(due)} expected outputs came although input was consumed at {at}"]
+    return [
+        f"the system under test read its input at {at} but produced none of the {format_count(due)} expected outputs"
+    ]
 
 
 def _output_faults(account: Account, objectives: Sequence[Objective], checks: Sequence[Check]) -> list[str]:
@@ -274,7 +279,7 @@ def _counts(account: Account) -> tuple[str, ...]:
     if not any(count for count, _ in counts):
         return ()
     shown = ", ".join(f"{format_count(count)} {name}" for count, name in counts)
-    return (f"outputs against the reference answer: {shown} of {format_count(account.expected)}",)
+    return (f"outputs compared with the reference result: {shown} of {format_count(account.expected)} expected",)
 
 
 def _unproven(recording: Recording, measured: Measurement) -> tuple[str, ...]:
@@ -283,13 +288,13 @@ def _unproven(recording: Recording, measured: Measurement) -> tuple[str, ...]:
     if silence:
         found.append(
             f"the system under test acknowledged nothing for {format_duration(silence)} at the end of the trial, and "
-            "what it did after that was not measured; repeat the trial or lengthen trial.duration"
+            "what it did after that was not measured; repeat the trial or increase trial.duration"
         )
     if account.checked and account.rows_checked <= 0:
         length = f" to more than {format_duration(account.first_close)}" if account.first_close else ""
         found.append(
-            f"0 outputs could be checked against the reference answer, because no window closed in "
-            f"{measured.judged_seconds} s; lengthen trial.duration{length}, or shorten window and watermark"
+            f"no output could be compared with the reference result, because no window closed in "
+            f"{measured.judged_seconds} s; increase trial.duration{length}, or reduce the window and the watermark"
         )
     return tuple(found)
 
@@ -298,9 +303,9 @@ def _unnamed_faults(account: Account, named: set[str]) -> list[str]:
     """Lost, doubled or wrong outputs fail a trial also where no objective names them."""
     faults = {"lost": account.lost, "duplicate": account.duplicate, "wrong": account.wrong}
     return [
-        f"{format_count(count)} of {format_count(account.expected)} outputs were "
-        f"{'doubled' if m == 'duplicate' else m}; the system under test gives wrong answers "
-        f"(allow it with an objective such as '{m} <= 0.1%')"
+        f"{format_count(count)} of {format_count(account.expected)} outputs {'was' if count == 1 else 'were'} "
+        f"{'duplicated' if m == 'duplicate' else m}, so the results of the system under test are incorrect "
+        f"(to allow this, add an objective such as '{m} <= 0.1%')"
         for m, count in faults.items()
         if count and m not in named
     ]

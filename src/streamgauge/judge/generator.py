@@ -52,29 +52,29 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
     broker = trial.transport.name == "kafka" and (held_up or not late_generator)
     faults = []
     if m.judged_seconds and m.achieved_share < LEAST_ACHIEVED:
-        who = "the Kafka broker confirmed" if broker else "the generator published"
-        hint = "give the broker more cores" if broker else "give the driver more cores"
+        who = "the Kafka broker confirmed" if broker else "the load generator sent"
+        hint = "give the broker more cores" if broker else "give the load driver more cores"
         faults.append(
-            f"{who} {m.achieved_share:.2%} of the planned events (at least {LEAST_ACHIEVED:.1%}); "
+            f"{who} {m.achieved_share:.2%} of the planned events (minimum {LEAST_ACHIEVED:.1%}); "
             f"{hint} or lower the load"
         )
     if broker:
         found = (m.append_delay_p99, m.append_delay_worst)
-        faults += _late("delay until the Kafka broker appended events", "the broker was", *found, (most, limit))
-    return faults + _late("send delay", "the generator was", m.schedule_lag_p99, m.schedule_lag_worst, (most, limit))
+        faults += _late("delay until the Kafka broker appended events", "the Kafka broker", *found, (most, limit))
+    return faults + _late("send delay", "the load generator", m.schedule_lag_p99, m.schedule_lag_worst, (most, limit))
 
 
 def _late(what: str, who: str, p99: float, worst: float, limit: tuple[float, str]) -> list[str]:
     faults = []
     if p99 > limit[0]:
         faults.append(
-            f"p99 {what} {format_duration(p99)} (limit {limit[1]}): {who} behind the plan; "
-            "keep other work off the driver's cores or lower the load"
+            f"p99 {what} {format_duration(p99)} (limit {limit[1]}): {who} was behind schedule; "
+            "keep other work off the cores of the load driver, or lower the load"
         )
     if worst > MOST_STANDSTILL:
         faults.append(
-            f"longest {what} {format_duration(worst)} (limit {format_duration(MOST_STANDSTILL)}): {who} at a "
-            "standstill; keep other work off the driver's cores"
+            f"longest {what} {format_duration(worst)} (limit {format_duration(MOST_STANDSTILL)}): {who} paused; "
+            "keep other work off the cores of the load driver"
         )
     return faults
 
@@ -128,8 +128,9 @@ def _explained(trial: Trial, m: Measurement, objective: Objective, check: Check)
         pause = pauses.get(at, 0.0)
         if over is not None and pause >= max(over, float(LEAST_BOUND)):
             return (
-                f"the process of the {who} was not woken for {format_duration(pause)}, and {objective.text} was missed "
-                f"by {format_duration(over)}, so it proves nothing; keep other work off the driver's cores"
+                f"the process of the {who} got no CPU for {format_duration(pause)}, and {objective.text} was missed by "
+                f"only {format_duration(over)}, so the miss proves nothing; keep other work off the cores of the load "
+                "driver"
             )
     return ""
 

@@ -55,17 +55,18 @@ def judge_percentile(objective: Objective, summary: LatencySummary, seconds: int
     bucket, count = np.array(summary.results, np.int64).reshape(-1, 2).T
     value = buckets.quantile(bucket, count, share) * 1000.0
     all_of_them = "1 window result" if seen.of == 1 else f"{format_count(seen.of)} window results"
-    shown = f"{objective.metric} {name} is {format_duration(value)} over {all_of_them}, {format_count(seen.above)} of "
-    shown += f"them above the bound; the objective is {objective.operator} {limit}"
-    if state == "unclear":
-        shown += f": {_way_out(seen, share, name, seconds)}"
-    return Check(objective.text, state, value, objective.threshold, shown)
+    shown = (
+        f"{objective.metric} {name} {format_duration(value)} over {all_of_them}, {format_count(seen.above)} of them "
+    )
+    shown += f"above the limit (objective {objective.operator} {limit})"
+    ending = _way_out(seen, share, name, seconds) if state == "unclear" else "met" if state == "holds" else "missed"
+    return Check(objective.text, state, value, objective.threshold, f"{shown}: {ending}")
 
 
 def _way_out(seen: Above, share: float, name: str, seconds: int) -> str:
     if seen.of < needed(share):
         length = math.ceil(seconds * needed(share) / max(seen.of, 1))
-        few = f"a {name} needs at least {needed(share)} of them to hold"
+        few = f"a {name} needs at least {needed(share)} window results"
         return f"{few}, so set trial.limit to at least {length}s, or use a lower percentile"
     chance = f"more than {format_share(1 - share)} of them, and so few that it may be chance"
-    return f"that is {chance}; lengthen trial.limit"
+    return f"that is {chance}; increase trial.limit"

@@ -105,5 +105,5 @@ class Calibration:
         probes = self.ceilings.probes
         if probes and not probes[-1].timely:
             late = f"p99 send delay {format_duration(probes[-1].lag_p99)}"
-            bad.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; keep other work off the machine"))
+            bad.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; stop other work on this machine"))
         return list(dict.fromkeys(bad))

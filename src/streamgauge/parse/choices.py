@@ -13,6 +13,7 @@ from streamgauge.parse.problems import Mark, Problems, shown
 from streamgauge.workloads.base import Workload
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+NAME_RULE = "must have 1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or a digit"
 """Names of experiments and labels of engines: they become names of folders."""
 
 
@@ -31,7 +32,7 @@ def named(node: Node, key: str, problems: Problems) -> tuple[str, Mark, Table] |
     if isinstance(node, Leaf) and isinstance(node.value, str):
         return node.value, node.mark, Table(node.mark)
     if not isinstance(node, Table):
-        problems.add(node.mark, key, "must be a mapping with a name, or just the name")
+        problems.add(node.mark, key, "must be a name, or a mapping with the key name")
         return None
     entry = node.entries.get("name")
     if entry is None:
@@ -66,7 +67,7 @@ def read_engines(entries: Mapping[str, Entry], known: Mapping[str, Engine], prob
         return [one for one in chosen if one is not None]
     entry = entries["engines"]
     if "engine" in entries:
-        problems.add(entry.mark, "engines", "engine and engines are given; keep one of them")
+        problems.add(entry.mark, "engines", "engine and engines cannot be combined; remove one of them")
     if not isinstance(entry.node, Items) or not entry.node.items:
         problems.add(entry.node.mark, "engines", "must be a list of engines")
         return []
@@ -76,7 +77,7 @@ def read_engines(entries: Mapping[str, Entry], known: Mapping[str, Engine], prob
         if one is None:
             continue
         if any(one.choice.label == other.choice.label for other in found):
-            message = f"a second engine is called {one.choice.label}; give each a label of its own"
+            message = f"another engine already has the label {one.choice.label}; set a different label"
             problems.add(node.mark, f"{one.key}.label", message)
         found.append(one)
     return found
@@ -111,5 +112,5 @@ def _label(table: Table, key: str, name: str, problems: Problems) -> str | None:
     label = node.value if isinstance(node, Leaf) else None
     if isinstance(label, str) and NAME.fullmatch(label):
         return label
-    problems.add(node.mark, f"{key}.label", "must be a name of letters, digits, dots and dashes")
+    problems.add(node.mark, f"{key}.label", NAME_RULE)
     return None

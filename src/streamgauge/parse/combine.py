@@ -129,12 +129,16 @@ def _check_load(draft: Draft, question: Question, root: Table, problems: Problem
     mark = _place(root, "load")
     if what in ("sustainable-throughput", "demand", "capacity"):
         if load is None or not load.searched:
-            problems.add(mark, "load", f"find: {what} needs the loads to look at: load.between or load.values")
+            problems.add(mark, "load", f"find: {what} needs several loads; set load.between or load.values")
     elif load is not None and load.searched:
         if what == "extreme":
-            problems.add(mark, "load", "find: extreme keeps the load as it is: give load.rate or a profile")
+            problems.add(
+                mark,
+                "load",
+                "find: extreme needs a fixed load; use load.rate or a profile instead of between or values",
+            )
         elif load.span.between is not None:
-            problems.add(mark, "load", "find: nothing searches no range: give load.rate, load.values or a profile")
+            problems.add(mark, "load", "find: nothing does not search a range; use load.rate, load.values or a profile")
     elif draft.workload is not None:
         _check_fixed_load(draft.workload, load, question, mark, problems)
 
@@ -148,11 +152,12 @@ def _check_fixed_load(
     rates = [kind.rate(params) for params in cases]
     if load is None:
         if None in rates:
-            problems.add(mark, "load", f"is missing: {kind.name} does not say how many events come; give load.rate")
+            problems.add(mark, "load", f"is missing, and {kind.name} implies no load; set load.rate, for example 50k/s")
         elif max(rate or 0.0 for rate in rates) > MOST_RATE:
-            problems.add(mark, "workload", f"more than {format_rate(MOST_RATE)} follow from it; nothing can send that")
+            message = f"its parameters imply more than {format_rate(MOST_RATE)}, which streamgauge cannot generate"
+            problems.add(mark, "workload", message)
     elif kind.rate(choice.params) is not None and question.what == "extreme" and _moves(kind, choice, question):
-        message = f"the load follows from {question.dimension.name}, which is searched; leave load out"
+        message = f"the load follows from {question.dimension.name}, which is searched; remove load"
         problems.add(mark, "load", message)
 
 
@@ -174,13 +179,15 @@ def _check_instances(draft: Draft, question: Question, root: Table, problems: Pr
         return  # its own problems are noted
     if what in ("demand", "capacity"):
         if span is None:
-            problems.add(mark, "instances", f"find: {what} needs instances, as in instances: [1, 2, 4]")
+            problems.add(mark, "instances", f"find: {what} needs instances, for example instances: [1, 2, 4]")
     elif what != "nothing" and span is not None and len(span.values) != 1:
-        problems.add(mark, "instances", f"find: {what} takes one number; find demand or capacity to compare several")
+        message = f"find: {what} takes one number; use find: demand or find: capacity to compare several"
+        problems.add(mark, "instances", message)
     for chosen in draft.engines:
         entry = chosen.table.entries.get("instances")
         if span is not None and entry is not None and "instances" in chosen.choice.options:
-            problems.add(entry.mark, f"{chosen.key}.instances", "instances are given for all engines; remove one")
+            message = "instances is also set for all engines; remove one of the two"
+            problems.add(entry.mark, f"{chosen.key}.instances", message)
         if span is not None and _most(span) > 1 and not scales(chosen.engine):
             message = (
                 f"engine {chosen.choice.name} always runs as one instance, so several cannot be compared. "
@@ -203,9 +210,10 @@ def _check_search(question: Question, root: Table, problems: Problems) -> None:
     if entry is None:
         return
     if question.what == "nothing":
-        problems.add(entry.mark, "search", "find: nothing searches nothing; remove search or find something")
+        message = "has no effect with find: nothing, which measures fixed loads; remove search, or change find"
+        problems.add(entry.mark, "search", message)
     elif isinstance(entry.node, Table):
         for key, what in (("lower_bound", "demand"), ("also", "sustainable-throughput")):
             if key in entry.node.entries and question.what != what:
-                message = f"only find: {what} has it, not {question.what}"
+                message = f"is only available with find: {what}; this experiment has find: {question.what}"
                 problems.add(entry.node.entries[key].mark, f"search.{key}", message)

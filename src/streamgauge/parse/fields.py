@@ -93,9 +93,10 @@ def _message(detail: ErrorDetails, context: dict[str, Any], info: FieldInfo | No
         bound = context[name]
         return f"{words} {spell(bound, quantity) if quantity else bound}"
     if kind == "too_short":
-        return f"needs at least {context['min_length']} entries, has {context['actual_length']}"
+        least = context["min_length"]
+        return f"must have at least {least} entr{'y' if least == 1 else 'ies'}, but has {context['actual_length']}"
     if kind == "too_long":
-        return f"may have at most {context['max_length']} entries"
+        return f"must have at most {context['max_length']} entries"
     return _TYPES.get(kind, str(detail["msg"]))
 
 

@@ -40,9 +40,9 @@ def check_lengths(
         least = max(shortest(params, trigger_of(chosen.engine, chosen.choice.options)) for params in windows)
         if trial.duration < least:
             message = (
-                f"{format_duration(trial.duration)} are too short for {chosen.choice.label} to close a window whose "
-                f"outputs can be checked (two windows, the watermark and two triggers). Use at least "
-                f"{_seconds(least)}, or shorter windows"
+                f"{format_duration(trial.duration)} is too short to check outputs of {chosen.choice.label}: a trial "
+                "must last at least two windows, the watermark and two triggers. Set it to at least "
+                f"{_seconds(least)}, or use shorter windows"
             )
             problems.add(_mark(root, "trial", "duration"), "trial.duration", message)
             return
@@ -68,7 +68,7 @@ def _check_percentiles(
             continue
         enough = _seconds(needed(share) * period)
         message = (
-            f"{each.text} needs at least {needed(share)} window results to hold, and a trial of at most "
+            f"{each.text} needs at least {needed(share)} window results, but a trial of at most "
             f"{format_duration(longest)} has {longest // period}, one every {format_duration(period)}. "
             f"Set trial.limit to at least {enough}, or use a lower percentile"
         )

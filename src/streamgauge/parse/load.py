@@ -67,9 +67,9 @@ def _model(table: Table, problems: Problems) -> type[sections.Searched] | None:
 def _constant(section: sections.ConstantLoad, table: Table, problems: Problems) -> LoadProfile | None:
     searched = section.between is not None or section.values is not None
     if section.rate is not None and searched:
-        _at(table, problems, "rate", "a load that is searched has no rate of its own; keep rate, between or values")
+        _at(table, problems, "rate", "cannot be combined with between or values; keep one of them")
     if section.rate is None and not searched:
-        problems.add(table.mark, "load", "needs one of rate, between, values, or a profile with its parameters")
+        problems.add(table.mark, "load", "needs rate, between or values, or a profile with its parameters")
     return shapes.constant(section.rate) if section.rate is not None else None
 
 
@@ -92,11 +92,11 @@ def _spikes(section: sections.SpikesLoad, trial: TrialPlan, table: Table, proble
     warmup = trial.warmup_limit if trial.warmup is None else trial.warmup
     over = section.over or warmup + trial.limit
     if section.length >= section.every:
-        _at(table, problems, "length", "a spike must be shorter than the time from one to the next")
+        _at(table, problems, "length", "must be shorter than every, the time from one spike to the next")
     elif section.peak <= section.base:
         _at(table, problems, "peak", "must be more than base")
     elif over < section.every:
-        _at(table, problems, "over", f"no spike comes in {format_duration(over)}; make it longer than every")
+        _at(table, problems, "over", f"there is no spike within {format_duration(over)}; set over to more than every")
     elif over // section.every > _MOST_SPIKES:
         _at(table, problems, "every", f"more than {_MOST_SPIKES:,} spikes in {format_duration(over)}; shorten over")
     else:
@@ -114,7 +114,7 @@ def _fluctuating(
         _at(table, problems, "low", "must be less than rate")
         return None
     if over < 3:
-        _at(table, problems, "over", "too short for three parts")
+        _at(table, problems, "over", "is too short for three parts")
         return None
     # Not shapes.fluctuating: a low rate given as a rate must come out as exactly that rate.
     third = over // 3
@@ -127,15 +127,16 @@ def _check_shape(
     load = shapes.planned_load(profile, trial.warmup, trial.duration)
     highest = max(section.between or section.values or [load])
     if profile.duration > sections.LONGEST:
-        problems.add(table.mark, "load", "the profile is longer than a week")
+        problems.add(table.mark, "load", "the profile is longer than a week; shorten it")
     elif profile.peak <= 0:
         problems.add(table.mark, "load", "the profile has no events")
     elif load <= 0:
         begin, end = trial.warmup or 0, (trial.warmup or 0) + trial.duration
-        message = f"the profile has no events from {format_duration(begin)} to {format_duration(end)}, which are judged"
+        span = f"from {format_duration(begin)} to {format_duration(end)}"
+        message = f"the profile has no events in the measurement phase, {span}"
         problems.add(table.mark, "load", f"{message}; change the profile, trial.warmup or trial.duration")
     elif profile.peak * (highest / load) > sections.MOST_RATE:
         name = "between" if section.between is not None else "values"
         peak = format_rate(profile.peak * (highest / load))
-        message = f"at a mean of {format_rate(highest)} the profile would have a peak of {peak}; the most is "
+        message = f"at a mean of {format_rate(highest)} the profile would have a peak of {peak}; the maximum is "
         _at(table, problems, name, f"{message}{format_rate(sections.MOST_RATE)}")

@@ -16,7 +16,7 @@ from streamgauge.parse.problems import Mark, Problems, shown
 
 MOST_BYTES = 64 * 1024
 """The one limit of an experiment file, and of the value of an override."""
-TOO_LARGE = f"larger than {MOST_BYTES // 1024} KiB; an experiment is a page, not a data set"
+TOO_LARGE = f"the experiment is larger than {MOST_BYTES // 1024} KiB, the limit for experiment files"
 _DEEPEST = 16
 _MOST_NODES = 2_500
 _INT = re.compile(r"[+-]?[0-9]{1,20}")  # every number of 64 bits
@@ -78,7 +78,7 @@ def decode(data: bytes, source: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        problems.add(Mark(source, line, column), "", "not a text in UTF-8; save the file as UTF-8")
+        problems.add(Mark(source, line, column), "", "the file is not encoded in UTF-8; save it as UTF-8")
         raise problems.error() from None
 
 
@@ -115,8 +115,10 @@ class _Builder:
             raise self._problems.error()
         if self._root is None:
             if self._fixed:
-                self.stop(self._fixed, "is empty; give it a value")
-            self.stop(Mark(self._source, 1, 1), "empty; an experiment needs name, workload, engine and find")
+                self.stop(self._fixed, "is empty; set a value")
+            self.stop(
+                Mark(self._source, 1, 1), "the file is empty; an experiment needs name, workload, engine and find"
+            )
         return self._root
 
     def _events(self, text: str) -> Iterator[events.Event]:
@@ -126,14 +128,14 @@ class _Builder:
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             place = self._fixed or (Mark(self._source, mark.line + 1, mark.column + 1) if mark else end)
-            self.stop(place, f"not YAML: {_syntax(error.problem or error.context or 'cannot be read')}")
+            self.stop(place, f"invalid YAML: {_syntax(error.problem or error.context or 'it cannot be parsed')}")
         except YAMLError as error:
             offset = getattr(error, "position", None)
             place = self.place(text, offset) if isinstance(offset, int) else end
-            self.stop(place, "not YAML: a character that no text has")
+            self.stop(place, "invalid YAML: this character is not allowed in text")
         # The YAML parser lets these escape on broken escapes and directives, such as "\UFFFFFFFF".
         except (ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError, AssertionError):
-            self.stop(end, "not YAML: cannot be read")
+            self.stop(end, "invalid YAML: it cannot be parsed")
 
     def place(self, text: str, offset: int) -> Mark:
         """The mark of the character at ``offset``."""
@@ -151,13 +153,13 @@ class _Builder:
         match event:
             case events.DocumentStartEvent():
                 if self._root is not None:
-                    self.stop(mark, "a second document; one file is one experiment")
+                    self.stop(mark, "a second YAML document begins here; a file contains one experiment")
                 if event.version or event.tags:
-                    self.stop(mark, "a YAML directive; remove the lines that begin with %")
+                    self.stop(mark, "YAML directives are not supported; remove the lines that begin with %")
             case events.AliasEvent():
                 self._aliased = True
                 self._problems.add(
-                    mark, "", f"alias *{shown(event.anchor)}; aliases are refused, write the value again"
+                    mark, "", f"YAML aliases such as *{shown(event.anchor)} are not supported; write the value again"
                 )
                 self._attach(Leaf(mark, None))
             case events.ScalarEvent():
@@ -176,11 +178,13 @@ class _Builder:
     def _refuse(self, event: events.ScalarEvent | events.CollectionStartEvent, mark: Mark) -> None:
         self._nodes += 1
         if self._nodes > _MOST_NODES:
-            self.stop(mark, f"more than {_MOST_NODES:,} values; an experiment is a page, not a data set")
+            self.stop(mark, f"more than {_MOST_NODES:,} values, the limit for experiment files")
         if event.anchor is not None:
-            self._problems.add(mark, "", f"anchor &{shown(event.anchor)}; anchors are refused, write the value again")
+            self._problems.add(mark, "", f"YAML anchors such as &{shown(event.anchor)} are not supported; remove it")
         if event.tag is not None:
-            self._problems.add(mark, "", f"tag {shown(event.tag)}; tags are refused, quote the value if it is text")
+            self._problems.add(
+                mark, "", f"YAML tags such as {shown(event.tag)} are not supported; quote the value if it is text"
+            )
 
     def _open(self, node: Items | Table) -> None:
         if self._waits_for_key():
@@ -195,7 +199,7 @@ class _Builder:
 
     def _scalar(self, event: events.ScalarEvent, mark: Mark) -> None:
         if _SURROGATE.search(event.value):
-            self.stop(mark, "half of a character (a lone surrogate); write the whole one")
+            self.stop(mark, "incomplete character (a lone surrogate); write the complete one")
         key = self._keys[-1] if self._keys else None
         if key is not None and event.style is None and not event.value:
             mark = key[1]  # nothing stands there; YAML would point at the next line
@@ -218,8 +222,8 @@ class _Builder:
         self._keys[-1] = None
         if key[0] in parent.entries:
             first = parent.entries[key[0]].mark
-            where = f" (first in line {first.line})" if first.line else ""
-            self._problems.add(key[1], shown(key[0]), f"said twice{where}; remove one of them")
+            where = f", first defined in line {first.line}" if first.line else ""
+            self._problems.add(key[1], shown(key[0]), f"duplicate key{where}; remove one of the two")
         else:
             parent.entries[key[0]] = Entry(key[1], node)
 
@@ -235,5 +239,5 @@ def _resolve(text: str) -> str | int | float | bool | None:
 
 def _syntax(problem: str) -> str:
     if "'\\t'" in problem:
-        return "a tab; indent with spaces"
+        return "a tab is used for indentation; use spaces"
     return " ".join(problem.split())[:120]

@@ -42,7 +42,7 @@ def read_objectives(node: Node | None, problems: Problems) -> tuple[Objective, .
         return tuple(objective(text) for text in DEFAULT)
     nodes = node.items if isinstance(node, Items) else [node]
     if not nodes:
-        problems.add(node.mark, "objective", "empty; leave it out for the default, lag-trend <= 1% and lost == 0")
+        problems.add(node.mark, "objective", "is empty; remove it to use the default, lag-trend <= 1% and lost == 0")
     found: list[Objective] = []
     for index, item in enumerate(nodes):
         key = f"objective[{index}]" if isinstance(node, Items) else "objective"
@@ -55,7 +55,7 @@ def read_objectives(node: Node | None, problems: Problems) -> tuple[Objective, .
 
 def _read_one(node: Node, key: str, problems: Problems) -> Objective | None:
     if not isinstance(node, Leaf) or not isinstance(node.value, str):
-        problems.add(node.mark, key, "must be text such as lag-trend <= 1% or event-time p99 < 2s")
+        problems.add(node.mark, key, "must be text, for example lag-trend <= 1% or event-time p99 < 2s")
         return None
     try:
         return _objective(node.value)
@@ -67,13 +67,13 @@ def _read_one(node: Node, key: str, problems: Problems) -> Objective | None:
 def _refuse_twice(one: Objective, found: list[Objective], mark: Mark, key: str, problems: Problems) -> None:
     for other in found:
         if (other.metric, other.statistic) == (one.metric, one.statistic):
-            problems.add(mark, key, f"{one.text} and {other.text} bound the same thing; keep one of them")
+            problems.add(mark, key, f"{one.text} and {other.text} limit the same value; keep one of them")
 
 
 def _objective(text: str) -> Objective:
     match = _GRAMMAR.fullmatch(text.strip()) if len(text) <= LONGEST_OBJECTIVE else None
     if match is None:
-        raise _Refused(f"{shown(text)} is not an objective such as lag-trend <= 1% or event-time p99 < 2s")
+        raise _Refused(f"{shown(text)} is not an objective; write for example lag-trend <= 1% or event-time p99 < 2s")
     name, statistic, sign, threshold = match.groups()
     if name not in METRICS:
         raise _unknown(name)
@@ -96,29 +96,28 @@ def _unknown(name: str) -> _Refused:
 
 def _check_statistic(metric: Metric, statistic: str | None) -> None:
     if metric in LATENCIES and statistic is None:
-        raise _Refused(f"{metric} needs a statistic, as in {metric} p99 < 2s", STATISTICS)
+        raise _Refused(f"{metric} needs a statistic, for example {metric} p99 < 2s", STATISTICS)
     if metric in LATENCIES and statistic not in STATISTICS:
         raise _Refused(f"unknown statistic {shown(statistic)}", STATISTICS, str(statistic))
     if metric not in LATENCIES and statistic is not None:
-        raise _Refused(f"{metric} is one number and takes no statistic such as {shown(statistic)}")
+        raise _Refused(f"{metric} is a single number and has no statistic such as {shown(statistic)}")
 
 
 def _check_operator(metric: Metric, sign: str, threshold: float) -> None:
     exact = metric in _COUNTS or metric == "output-error"
     allowed = ("<", "<=", "==") if exact else ("<", "<=")
     if sign not in allowed:
-        reason = "is bounded from above" if sign in (">", ">=") else "cannot be compared so"
-        raise _Refused(f"{metric} {sign}: {metric} {reason}", allowed)
+        raise _Refused(f"{metric} does not support {sign}", allowed)
     if sign == "==" and threshold != 0:
-        raise _Refused(f"{metric} == asks for an exact number that only 0 can be; write {metric} <=")
+        raise _Refused(f"{metric} supports == only with 0; use <= for other values")
     if sign == "<" and threshold == 0:
-        raise _Refused(f"{metric} < 0 can never hold; write {metric} <= 0")
+        raise _Refused(f"{metric} < 0 can never be met; write {metric} <= 0")
 
 
 def _threshold(metric: Metric, text: str) -> tuple[float, bool]:
     share = text.endswith("%")
     if share and metric not in (*_OF_LOAD, *OF_OUTPUTS, "output-error"):
-        raise _Refused(f"{metric} has nothing that {shown(text)} could be a share of; write {_example(metric)}")
+        raise _Refused(f"{metric} does not support a percentage such as {shown(text)}; write {_example(metric)}")
     try:
         if share:
             return units.parse_share(text), metric != "output-error"
@@ -138,7 +137,7 @@ def _threshold(metric: Metric, text: str) -> tuple[float, bool]:
 def _per_second(text: str) -> float:
     duration, slash, per = text.partition("/")
     if not slash or per.strip() != "s":
-        raise units.UnitError(f"a latency trend is a duration per second, not {shown(text)!r}")
+        raise units.UnitError(f"latency-trend needs a duration per second, not {shown(text)!r}")
     return units.parse_duration(duration.strip()) / units.SECOND
 
 

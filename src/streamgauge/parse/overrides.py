@@ -21,7 +21,7 @@ def override(root: Node, text: str, problems: Problems) -> None:
     path, equals, value = text.partition("=")
     mark = Mark(f"--set {shown(path + equals + '***' if _SECRET.search(path) else text)}")
     if not equals:
-        problems.add(mark, "", "must be key=value, as in --set engine.capacity=1M/s")
+        problems.add(mark, "", "must be key=value, for example --set engine.capacity=1M/s")
         return
     try:
         steps = _steps(path.strip())
@@ -45,7 +45,7 @@ def _steps(path: str) -> list[str | int]:
     for part in path.split(".") if len(path) <= _LONGEST_PATH else [""]:
         match = _STEP.fullmatch(part)
         if match is None:
-            raise _Refused("not a path such as engine.capacity or load.between[1]")
+            raise _Refused("is not a key such as engine.capacity or load.between[1]")
         steps.append(match.group(1))
         steps += [int(index) for index in _INDEX.findall(match.group(2))]
     return steps
@@ -61,7 +61,7 @@ def _put(node: Node, steps: list[str | int], value: Node, mark: Mark) -> None:
 
 def _put_item(node: Node, index: int, after: str | int | None, value: Node) -> Node:
     if not isinstance(node, Items):
-        raise _Refused(f"[{index}] is of something that is not a list")
+        raise _Refused(f"[{index}] needs a list, but the value before it is not a list")
     if index >= len(node.items):
         raise _Refused(f"[{index}] is past the end: the list has {len(node.items)} entries, counted from 0")
     node.items[index] = value if after is None else _opened(node.items[index], after)
@@ -70,7 +70,7 @@ def _put_item(node: Node, index: int, after: str | int | None, value: Node) -> N
 
 def _put_entry(node: Node, name: str, after: str | int | None, value: Node, mark: Mark) -> Node:
     if not isinstance(node, Table):
-        raise _Refused(f"{name} is a key of something that is not a mapping")
+        raise _Refused(f"{name} needs a mapping, but the value before it is not a mapping")
     entry = node.entries.get(name)
     if after is None:
         node.entries[name] = Entry(mark, value)

@@ -32,7 +32,7 @@ def read_question(node: Node, workload: tuple[WorkloadChoice, Workload] | None, 
         return _read_extreme(node, workload, problems)
     value = node.value if isinstance(node, Leaf) else None
     if value == "extreme":
-        problems.add(node.mark, "find", f"extreme needs a dimension and its values, as in {_EXAMPLE}")
+        problems.add(node.mark, "find", f"extreme needs a parameter and its values, for example {_EXAMPLE}")
         return None
     for what in WHATS:
         if what == value:
@@ -46,7 +46,7 @@ def _read_extreme(
 ) -> Question | None:
     entry = table.entries.get("extreme")
     if entry is None:
-        problems.add(table.mark, "find", f"a mapping here needs extreme, as in {_EXAMPLE}", WHATS)
+        problems.add(table.mark, "find", f"a mapping needs the key extreme, for example {_EXAMPLE}", WHATS)
         return None
     if workload is None:  # its own problems are noted; without it no unit is known
         return None
@@ -54,9 +54,9 @@ def _read_extreme(
     name = entry.node.value if isinstance(entry.node, Leaf) else None
     dimension = next((d for d in kind.dimensions if d.name == name), None)
     if dimension is None:
-        message = f"{kind.name} has no dimension {shown(name)}"
+        message = f"{kind.name} has no parameter {shown(name)} that can be searched"
         if name in ("load", "instances"):
-            message += f"; write find: {'sustainable-throughput' if name == 'load' else 'demand'}"
+            message += f"; use find: {'sustainable-throughput' if name == 'load' else 'demand'}"
         problems.add(entry.node.mark, "find.extreme", message, [d.name for d in kind.dimensions], str(name))
         return None
     span = read_span(table, "find", dimension.unit, problems, besides=("extreme",))
@@ -95,5 +95,5 @@ def read_instances(node: Node, problems: Problems) -> Span | None:
             problems.add(node.mark, "instances", sentence)
         span = span_of(None, values)
     if span is not None and any(value > MOST_INSTANCES for value in span.between or span.values):
-        problems.add(node.mark, "instances", f"more than {MOST_INSTANCES:,} instances")
+        problems.add(node.mark, "instances", f"more than {MOST_INSTANCES:,} instances are not supported")
     return span if len(problems) == before else None

@@ -7,7 +7,7 @@ from typing import TypeVar
 from streamgauge.engines.base import Engine
 from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan
-from streamgauge.parse.choices import NAME, read_engines, read_workload
+from streamgauge.parse.choices import NAME, NAME_RULE, read_engines, read_workload
 from streamgauge.parse.combine import Draft, combine
 from streamgauge.parse.fields import fits
 from streamgauge.parse.load import Load, read_load
@@ -56,7 +56,7 @@ def read(
     for change in overrides:
         override(root, change, problems)
     if not isinstance(root, Table):
-        problems.add(root.mark, "", "an experiment is a mapping with name, workload, engine and find")
+        problems.add(root.mark, "", "an experiment must be a mapping with the keys name, workload, engine and find")
         raise problems.error()
     known = installed_engines() if engines is None else engines
     draft = _draft(root, known, problems)
@@ -93,7 +93,7 @@ def _check_keys(root: Table, known: Mapping[str, Engine], problems: Problems) ->
         if name not in KEYS:
             problems.add(entry.mark, shown(name), "unknown key", KEYS, name)
         elif _is_empty(entry.node):
-            problems.add(entry.node.mark, name, "is empty; give it a value or remove it")
+            problems.add(entry.node.mark, name, "is empty; set a value or remove the key")
     for name in ("name", "workload", "find"):
         if name not in root.entries:
             problems.add(root.mark, name, "is missing")
@@ -123,7 +123,7 @@ def _name(entries: Mapping[str, Entry], problems: Problems) -> str:
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     if node is not None:
-        problems.add(node.mark, "name", "must be a name of at most 64 letters, digits, dots and dashes")
+        problems.add(node.mark, "name", NAME_RULE)
     return ""
 
 
@@ -204,5 +204,5 @@ def _trial(entries: Mapping[str, Entry], problems: Problems) -> TrialPlan | None
 def _check_trial(plan: TrialPlan, table: Table, problems: Problems) -> None:
     for name, length in (("duration", plan.duration), ("warmup", plan.warmup), ("warmup_limit", plan.warmup_limit)):
         if length is not None and length > plan.limit and name in table.entries:
-            message = "is longer than trial.limit, the most that a trial may take; raise the limit or shorten it"
+            message = "is longer than trial.limit; increase trial.limit or reduce this value"
             problems.add(table.entries[name].node.mark, f"trial.{name}", message)

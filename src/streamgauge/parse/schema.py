@@ -45,9 +45,9 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "description": {
                 "type": "string",
                 "maxLength": LONGEST_DESCRIPTION,
-                "description": "what it is for, in words",
+                "description": "purpose of the experiment",
             },
-            "workload": _named("the use case and its parameters", kinds, workload_cases),
+            "workload": _named("the job and the events, with their parameters", kinds, workload_cases),
             "engine": engine,
             "engines": {"type": "array", "minItems": 1, "items": engine, "description": "engines to compare"},
             "find": _find(kinds),
@@ -56,12 +56,12 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "objective": _objective(),
             "search": _case({}, [], SearchSection),
             "trial": _case({}, [], TrialSection),
-            "transport": _named("how events travel", TRANSPORTS, transport_cases),
+            "transport": _named("how events reach the system under test", TRANSPORTS, transport_cases),
             "seed": {
                 "type": "integer",
                 "minimum": 0,
                 "maximum": MOST_SEED,
-                "description": "makes noise and events the same again",
+                "description": "the same seed generates the same events and the same simulated noise",
             },
         },
     }
@@ -76,7 +76,11 @@ def _named(description: str, names: Mapping[str, Any], cases: list[dict[str, Any
 
 
 def _engine(engine: Engine) -> dict[str, Any]:
-    label = {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "tells two of one kind apart"}
+    label = {
+        "type": "string",
+        "pattern": f"^{NAME.pattern}$",
+        "description": "distinguishes two entries with the same engine; default: the name of the engine",
+    }
     return _case({"name": _const(engine.name, engine.summary), "label": label}, ["name"], engine.options)
 
 
@@ -129,7 +133,7 @@ def _find(kinds: Mapping[str, Workload]) -> dict[str, Any]:
     extremes = [
         _span(dimension.unit, {"extreme": _const(name, dimension.summary)}) for name, dimension in dimensions.items()
     ]
-    return {"description": "what is to be found", "anyOf": [{"enum": names}, *extremes]}
+    return {"description": "what the experiment finds", "anyOf": [{"enum": names}, *extremes]}
 
 
 def _span(unit: Unit, first: dict[str, Any]) -> dict[str, Any]:
@@ -152,12 +156,12 @@ def _load() -> dict[str, Any]:
     for name, model in PROFILES.items():
         required = [] if name == "constant" else ["profile"]
         cases.append(_case({"profile": _const(name, str(model.__doc__))}, required, model))
-    return {"description": "events per second: a rate, values to search in, or a profile", "anyOf": cases}
+    return {"description": "events per second: a rate, loads to search, or a profile", "anyOf": cases}
 
 
 def _instances() -> dict[str, Any]:
     return {
-        "description": "instances of the system under test",
+        "description": "number of instances of the system under test",
         "anyOf": [quantity_schema("count"), _quantities("count"), _span("count", {})],
     }
 
@@ -169,7 +173,10 @@ def _objective() -> dict[str, Any]:
         "maxLength": LONGEST_OBJECTIVE,
         "examples": ["lag-trend <= 1%", "event-time p99 < 2s", "lost == 0"],
     }
-    return {"description": "what must hold", "anyOf": [one, {"type": "array", "minItems": 1, "items": one}]}
+    return {
+        "description": "conditions that a trial must meet",
+        "anyOf": [one, {"type": "array", "minItems": 1, "items": one}],
+    }
 
 
 def _objectives() -> Iterator[str]:

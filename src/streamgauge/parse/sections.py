@@ -55,62 +55,88 @@ class Section(BaseModel):
 
 
 class SearchSection(Section):
-    """How the answer is looked for."""
+    """How the search chooses its trials."""
 
-    strategy: Strategy = Field(default="adaptive", description="how the next trial is chosen")
-    precision: Share = Field(default=0.05, gt=0, lt=1, description="how narrow the bracket must be, of its value")
+    strategy: Strategy = Field(
+        default="adaptive", description="how the next trial is chosen: adaptive, from-above, linear, binary or full"
+    )
+    precision: Share = Field(
+        default=0.05, gt=0, lt=1, description="how far apart the bounds may be: (failed − passed) / passed"
+    )
     lower_bound: StrictBool = Field(
-        default=True, description="for demand: begin each load at the demand of the load below it"
+        default=True, description="only for demand: do not test numbers of instances that failed at a lower load"
     )
     also: list[Part] = Field(
         default_factory=list,
         max_length=MOST_SHARES,
-        description="for sustainable-throughput: shares of what holds that are measured too",
+        description="only for sustainable-throughput: further loads to measure, as shares of the passing load, such "
+        "as 90%",
     )
 
     starts: Count = Field(
-        default=1, ge=1, le=MOST_STARTS, description="how often the whole search is made, on fresh processes each time"
+        default=1,
+        ge=1,
+        le=MOST_STARTS,
+        description="how often the whole search is repeated, each time with new processes",
     )
 
     @field_validator("also")
     @classmethod
     def _once_each(cls, shares: list[float]) -> list[float]:
         if len(set(shares)) < len(shares):
-            raise ValueError("names a share twice; one trial measures each")
+            raise ValueError("contains a share twice; remove one of the two")
         return shares
 
 
 class TrialSection(Section):
     """How long each trial is and how often it is repeated."""
 
-    duration: Duration = Field(default=60 * SECOND, ge=SECOND, le=LONGEST, description="length after warm-up")
-    warmup: Warmup = Field(default=None, description="auto: a steady-state test ends it; or how long it is")
-    warmup_limit: Duration | None = Field(default=None, le=LONGEST, description="longest warm-up when it is auto")
+    duration: Duration = Field(
+        default=60 * SECOND, ge=SECOND, le=LONGEST, description="length of the measurement phase"
+    )
+    warmup: Warmup = Field(
+        default=None, description="length of the warm-up, or auto = it ends when the system is steady"
+    )
+    warmup_limit: Duration | None = Field(default=None, le=LONGEST, description="longest warm-up with warmup: auto")
     limit: Duration | None = Field(
-        default=None, le=LONGEST, description="an undecided trial is extended to this; default five times duration"
+        default=None,
+        le=LONGEST,
+        description="a trial that is not decided is extended up to this length; default: five times duration",
     )
     repetitions: Count = Field(default=1, ge=1, le=1000, description="trials per value")
     early: StrictBool = Field(default=True, description="end a trial as soon as its verdict is clear")
-    queue_bound: Count = Field(default=0, ge=0, description="events that may wait; 0 leaves it to the transport")
+    queue_bound: Count = Field(
+        default=0,
+        ge=0,
+        description="events that may wait in the queue; if there are more, the trial is OVERLOADED; 0 = limited only "
+        "by memory (a quarter of the machine)",
+    )
     invalid_retries: Count = Field(default=2, ge=0, le=100, description="how often an INVALID trial is repeated")
     partitions: Count = Field(
-        default=0, ge=0, le=1024, description="partitions of the queue; 0: as many as SUT cores or drivers"
+        default=0,
+        ge=0,
+        le=1024,
+        description="partitions of each stream; 0 = as many as the system under test has cores, at least one per "
+        "load driver",
     )
-    drivers: Count = Field(default=1, ge=1, le=64, description="driver instances that share every tick")
+    drivers: Count = Field(default=1, ge=1, le=64, description="load driver processes, which share the partitions")
     stall: Duration = Field(
-        default=30 * SECOND, ge=SECOND, le=LONGEST, description="no acknowledgement for so long is a stall"
+        default=30 * SECOND,
+        ge=SECOND,
+        le=LONGEST,
+        description="if the system acknowledges nothing for this long while events wait, the trial is FAILED",
     )
 
 
 class Searched(Section):
-    """Values of the load to search in; with a profile, its mean over the judged seconds is scaled to them."""
+    """Loads to search; a profile is scaled so that its mean over the measurement phase is this load."""
 
-    between: tuple[Load, Load] | None = Field(default=None, description="range of the load to search in")
+    between: tuple[Load, Load] | None = Field(default=None, description="range of loads to search: [low, high]")
     values: list[Load] | None = Field(default=None, min_length=1, max_length=MOST_LEVELS, description="loads to test")
 
 
 class ConstantLoad(Searched):
-    """The same rate all the time."""
+    """The same rate during the whole trial."""
 
     rate: Load | None = Field(default=None, description="events per second")
 
@@ -119,7 +145,7 @@ class StepsLoad(Searched):
     """One rate after the other."""
 
     steps: list[tuple[Time, Level]] = Field(
-        min_length=1, max_length=MOST_LEVELS, description="[duration, rate] one after the other"
+        min_length=1, max_length=MOST_LEVELS, description="list of [duration, rate], in this order"
     )
 
 
@@ -128,7 +154,7 @@ class RampLoad(Searched):
 
     start: Level = Field(alias="from", description="rate at the beginning")
     end: Level = Field(alias="to", description="rate at the end")
-    over: Time = Field(description="time from one to the other")
+    over: Time = Field(description="time from the first to the last rate")
 
 
 class SpikesLoad(Searched):
@@ -138,15 +164,17 @@ class SpikesLoad(Searched):
     peak: Load = Field(description="rate in a spike")
     every: Time = Field(description="time from one spike to the next")
     length: Time = Field(description="length of a spike")
-    over: Time | None = Field(default=None, description="how long spikes come; default the longest trial")
+    over: Time | None = Field(default=None, description="how long there are spikes; default: the longest trial")
 
 
 class FluctuatingLoad(Searched):
-    """Karimov's experiment 5: full rate, a low one, full again, a third of the time each."""
+    """Karimov's experiment 5: full rate, low rate and full rate, each for a third of the time."""
 
     rate: Load = Field(description="the full rate")
-    low: Low = Field(default=(0.333, False), description="the low rate, as a share of the full one or as a rate")
-    over: Time | None = Field(default=None, description="time of all three; default warm-up and duration of a trial")
+    low: Low = Field(default=(0.333, False), description="the low rate, as a share of the full rate or as a rate")
+    over: Time | None = Field(
+        default=None, description="time of all three parts; default: warm-up and duration of a trial"
+    )
 
 
 class ReplayLoad(Searched):

@@ -27,11 +27,11 @@ def check_span(between: Sequence[float] | None, values: Sequence[float] | None) 
     """What is impossible about a range and a list of values: the key at fault and a sentence each."""
     found = []
     if between is not None and values is not None:
-        found.append(("values", "between and values are given; keep one of them"))
+        found.append(("values", "between and values cannot be combined; keep one of them"))
     if between is not None and between[0] >= between[1]:
-        found.append(("between", "the low end must be less than the high end"))
+        found.append(("between", "the first value must be less than the second"))
     if values is not None and len(set(values)) < len(values):
-        found.append(("values", "the same value twice"))
+        found.append(("values", "contains the same value twice"))
     return found
 
 
@@ -44,7 +44,7 @@ def read_span(table: Table, key: str, unit: Unit, problems: Problems, besides: t
     between = _numbers(table, "between", key, unit, problems)
     values = _numbers(table, "values", key, unit, problems)
     if len(problems) == before and between is None and values is None:
-        problems.add(table.mark, key, "needs one of between, values")
+        problems.add(table.mark, key, "needs between or values")
     if len(problems) > before:
         return None
     if between is not None and len(between) != 2:
@@ -58,7 +58,7 @@ def read_span(table: Table, key: str, unit: Unit, problems: Problems, besides: t
 def read_list(node: Node, key: str, unit: Unit, problems: Problems) -> list[float]:
     """A list of quantities; a single one is a list of one. Those with problems are left out."""
     if isinstance(node, Table) or (isinstance(node, Items) and not 0 < len(node.items) <= MOST_VALUES):
-        problems.add(node.mark, key, f"must be a list of 1 … {MOST_VALUES} values")
+        problems.add(node.mark, key, f"must be a list of 1 to {MOST_VALUES} values")
         return []
     found = []
     for index, item in enumerate(node.items if isinstance(node, Items) else [node]):

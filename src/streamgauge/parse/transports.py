@@ -14,8 +14,8 @@ from streamgauge.transport.kafka.options import KafkaOptions
 TRANSPORTS: dict[str, type[KafkaOptions | Section]] = {"queue": Section, "kafka": KafkaOptions}
 """By name, what may be said of each. The queue has no options."""
 SUMMARIES = {
-    "queue": "the driver's own queue, in memory",
-    "kafka": "a real Kafka between generator and system under test, and for its output",
+    "queue": "a queue in the memory of the load driver",
+    "kafka": "Kafka topics between load generator and system under test, and for its outputs",
 }
 
 
@@ -46,7 +46,7 @@ def check_conditions(
     for chosen in engines:
         can = transports(chosen.engine)
         if choice.name not in can and "transport" in root.entries:
-            message = f"{chosen.choice.name} takes no events from {choice.name}"
+            message = f"engine {chosen.choice.name} does not support transport {choice.name}"
             problems.add(root.entries["transport"].node.mark, "transport", message, sorted(can))
         for sentence in unsuited(chosen.engine, chosen.choice.options, conditions):
             problems.add(chosen.table.mark, chosen.key, sentence)

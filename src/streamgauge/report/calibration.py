@@ -14,9 +14,9 @@ def render_calibration(c: Calibration) -> RenderableType:
     over = "queue" if c.transport == QUEUE else "broker"
     lines = [
         f"{c.machine}; {c.placement}" + ("" if c.transport == QUEUE else f"; {c.transport}"),
-        f"generator and {over} carry {format_rate(top.queue)} flat out; {_believed(top)}",
-        *([f"the collector takes {format_count(top.collector)} rows/s"] if top.collector else []),
-        f"ticks at {format_rate(top.rate)} are late by {format_duration(top.lag_p50)} (median), "
+        f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
+        *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
+        f"send delay at {format_rate(top.rate)}: {format_duration(top.lag_p50)} (median), "
         f"{format_duration(top.lag_p99)} (p99), {format_duration(top.lag_max)} (max)",
     ]
     return Group(*(Text(line) for line in lines), Text(), _capacities(c), Text(), _latencies(c), *_reasons(c))
@@ -24,8 +24,8 @@ def render_calibration(c: Calibration) -> RenderableType:
 
 def _believed(top: Ceilings) -> str:
     """How far searches go, and how late ticks are there."""
-    share = f"{top.most / top.queue:.0%} of it, " if top.queue else ""
-    said = f"searches go up to {share}{format_rate(top.most)}"
+    share = f", {top.most / top.queue:.0%} of it" if top.queue else ""
+    said = f"maximum reliable load: {format_rate(top.most)}{share}"
     probe = next((p for p in reversed(top.probes) if p.rate == top.most), None)
     if probe is None:
         return said
@@ -38,7 +38,7 @@ def _unconfirmed(top: Ceilings) -> str:
     long = max(p.seconds for p in top.probes)
     late = [format_rate(p.rate) for p in top.probes if p.seconds == long and not p.timely and p.rate > top.most]
     why = f", because events were late over {long:g} s at {' and '.join(late)}" if late else ""
-    way_out = "keep other work off the machine and calibrate again"
+    way_out = "stop other work on this machine and calibrate again"
     return f"this rate is not confirmed over the length of a trial{why}; {way_out}"
 
 
@@ -57,7 +57,7 @@ def _capacities(c: Calibration) -> Table:
 
 
 def _latencies(c: Calibration) -> Table:
-    table = _table("delay", "firings", "true p50", "measured", "true p99", "measured", "verdict")
+    table = _table("delay", "window results", "true p50", "measured", "true p99", "measured", "verdict")
     for row in c.latencies:
         times = (row.true_p50, row.measured_p50, row.true_p99, row.measured_p99)
         table.add_row(format_duration(row.delay), str(row.firings), *(format_duration(t) for t in times), row.verdict)

@@ -17,13 +17,14 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
     if not valid:
         return (
-            f"Correctness is unchecked: every trial was INVALID, which says nothing of the outputs.{_invalid(trials)}"
+            "Correctness is unchecked: every trial was INVALID, so nothing is known about the outputs."
+            f"{_invalid(trials)}"
         )
     done = [t for t in valid if _compared(t.outcome.account)]
     if not done and (early := [t for t in valid if t.outcome.account.checked]):
         return f"Correctness is unchecked: no output was due before the trial ended ({early[-1].outcome.ending})."
     if not done:
-        return f"Correctness is unchecked: {_why_not(valid)}. Counts and latency are judged all the same."
+        return f"Correctness is unchecked: {_why_not(valid)}. Counts and latency are still judged."
     accounts = [t.outcome.account for t in done]
     rows = sum(a.observed for a in accounts)
     counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong", "late")]
@@ -65,8 +66,8 @@ def _why_not(trials: Sequence[Judged]) -> str:
         if isinstance(said, str) and said.strip():
             return said.strip().rstrip(".")
     if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
-        return "the job is your own, and no reference function says what it must answer"
+        return "the job is your own function, and engine.reference names no function that computes its expected results"
     broken = [t.outcome.ending for t in trials]
     if all(ending not in ("completed", "decided") for ending in broken):
-        return f"no trial came to its end ({broken[-1]})"
+        return f"no trial ran to its end ({broken[-1]})"
     return NO_ANSWER

@@ -175,8 +175,11 @@ def _counted(trials: int, invalid: int, undecided: int) -> Iterator[str]:
 def _taken(foreign: float | None, steal: float | None) -> Iterator[str]:
     if foreign is None or steal is None:
         return
-    others, hypervisor = (format_share(round(max(share, 0.0), 3)) for share in (foreign, steal))
-    yield f"others took up to {others} of the system's cores at the two bounds, {hypervisor} of it the hypervisor"
+    taken, stolen = (format_share(round(max(share, 0.0), 3)) for share in (foreign, steal))
+    yield (
+        f"other processes and the hypervisor used up to {taken} of the CPU of the system under test at the two bounds "
+        f"(steal time up to {stolen})"
+    )
 
 
 def _batch(passing: Judged | None) -> tuple[float, str] | None:

@@ -13,11 +13,12 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 """Nothing is loaded from anywhere, whatever a name in the run says."""
 
 VERDICTS = {
-    "SUSTAINED": "the objective holds at this load",
-    "OVERLOADED": "the objective does not hold at this load: the queue or the latency grows, or a bound is passed",
-    "FAILED": "the system under test crashed, stalled, dropped the queue, or lost or falsified output",
-    "INVALID": "the driver or the machine failed: it says nothing of the system under test, and is repeated",
-    "UNDECIDED": "the noise forbids an answer in the time allowed",
+    "SUSTAINED": "every objective was met at this load",
+    "OVERLOADED": "an objective was missed at this load: the queue or the latency grew, or a limit was exceeded",
+    "FAILED": "the system under test crashed, stalled, disconnected, or its outputs were lost, duplicated or wrong",
+    "INVALID": "the load driver or the machine failed: the trial proves nothing about the system under test and is "
+    "repeated",
+    "UNDECIDED": "the trial did not allow a decision, for example because of noise; its reason gives the cause",
 }
 
 
@@ -53,7 +54,7 @@ def _parts(view: PageView) -> list[Child]:
 
 
 def _headline(view: PageView) -> str:
-    return " ".join(as_sentence(finding.sentence) for finding in view.run.findings) or "nothing was found."
+    return " ".join(as_sentence(finding.sentence) for finding in view.run.findings) or "no result."
 
 
 def _header(view: PageView) -> Markup:
@@ -69,7 +70,7 @@ def _header(view: PageView) -> Markup:
     ]
     ended = element("p", f"Ended early: {view.run.ended}.", class_="warning") if view.run.ended else None
     name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
-    none = element("span", "Nothing was found.", class_="answer") if not found else None
+    none = element("span", "No result.", class_="answer") if not found else None
     about = element("p", view.about, class_="about") if view.about else None
     return element(
         "header",
@@ -83,23 +84,24 @@ def _header(view: PageView) -> Markup:
 
 def _measured_on(view: PageView) -> Markup:
     pairs = [join((element("dt", label), element("dd", text))) for label, text in view.on]
-    return element("section", element("h2", "What it was measured on"), element("dl", *pairs))
+    return element("section", element("h2", "Test setup"), element("dl", *pairs))
 
 
 def _charts(view: PageView) -> Markup | None:
     if not view.charts:
         return None
-    left = f" {view.not_charted} more trials are in the run's folder only." if view.not_charted > 0 else ""
+    left = f" The data of {view.not_charted} more trials are only in the run folder." if view.not_charted > 0 else ""
     return element(
         "section",
         element("h2", "Over time"),
         element(
             "p",
-            "Seconds since the load began; the grey stretch is warm-up and not judged. Throughput is measured at the "
-            f"queue. Latency is drawn where outputs came, CPU in cores.{left}",
+            "The horizontal axis shows seconds since the start of the load. The grey area is the warm-up, which does "
+            "not count. Throughput is measured at the queue. Latency is shown for seconds with outputs, CPU time in "
+            f"cores.{left}",
             class_="hint",
         ),
-        element("noscript", element("p", "The charts need JavaScript. Everything else is on this page without it.")),
+        element("noscript", element("p", "The charts need JavaScript. The rest of this page does not.")),
         element("div", id="charts"),
     )
 
@@ -107,23 +109,23 @@ def _charts(view: PageView) -> Markup | None:
 def _spent(spent: Spent) -> Markup | None:
     if not spent.trials:
         return None
-    heads = ["trial", *(f"{part}, s" for part in PARTS), "known, s"]
+    heads = ["trial", *(f"{part}, s" for part in PARTS), "total, s"]
     rows: list[list[Child]] = [
         [str(time.trial), *(_seconds(part) for part in time.parts), _seconds(time.known)] for time in spent.trials
     ]
     total = sum(time.known for time in spent.trials)
     rows.append(["all", *(_seconds(part) for part in spent.totals), _seconds(total)])
     warming = (
-        f"System, {spent.warming:.0f} s: starting and warming up what serves many trials." if spent.warming else None
+        f"System, {spent.warming:.0f} s: starting and warming up the system under test." if spent.warming else None
     )
     rest = f"Other, {spent.rest:.0f} s: {spent.rest_is}." if spent.rest is not None and spent.rest >= 0.5 else None
     return element(
         "section",
-        element("h2", "Where the seconds went"),
+        element("h2", "Time spent"),
         element("p", spent.sentence),
         _bars(spent),
         element("p", " ".join(text for text in (warming, rest) if text)) if warming or rest else None,
-        element("details", element("summary", "Every trial"), table(heads, rows, numbers=1, class_="totals")),
+        element("details", element("summary", "All trials"), table(heads, rows, numbers=1, class_="totals")),
     )
 
 
@@ -165,7 +167,7 @@ def _words() -> Markup:
 
 def _details(view: PageView) -> Markup | None:
     parts: list[Child] = [
-        element("details", element("summary", f"What {label} said of itself"), table(("setting", "value"), pairs, 9))
+        element("details", element("summary", f"Effective settings of {label}"), table(("setting", "value"), pairs, 9))
         for label, pairs in view.settings
     ]
     if view.text:
@@ -174,16 +176,16 @@ def _details(view: PageView) -> Markup | None:
 
 
 def _footer(view: PageView) -> Markup:
-    made = f"measured by streamgauge {view.measured_by}, " if view.measured_by else ""
+    made = f"measured with streamgauge {view.measured_by}, " if view.measured_by else ""
     return element(
         "footer",
-        element("p", f"Run {view.run.id}, {made}this page by streamgauge {view.rendered_by}."),
-        element("p", "Begun with: ", element("code", view.command)) if view.command else None,
+        element("p", f"Run {view.run.id}, {made}page written by streamgauge {view.rendered_by}."),
+        element("p", "Started with: ", element("code", view.command)) if view.command else None,
         element(
             "p",
-            "The run's folder alone makes this page again: ",
+            "To create this page again from the run folder: ",
             element("code", f"streamgauge report {view.run.id}"),
-            ". Every number in it: ",
+            ". To print all numbers: ",
             element("code", f"streamgauge show {view.run.id} --json"),
             ".",
         ),

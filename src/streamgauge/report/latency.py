@@ -77,7 +77,10 @@ def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
         return ""
     if not any(judged.outcome.account.observed for _, judged in points):
         return ""
-    return "no latency: the outputs carry no max_due and max_ingested, so throughput and lag alone are judged"
+    return (
+        "latency is unknown, because the outputs have no columns max_due and max_ingested; only throughput and "
+        "lag are judged"
+    )
 
 
 def updates(finding: Finding, trials: Sequence[Judged]) -> str:
@@ -89,12 +92,12 @@ def updates(finding: Finding, trials: Sequence[Judged]) -> str:
             told.append(f"at {at} " + ", ".join(_rows(name, said[name]) for name in ("first", "last") if name in said))
     if not told:
         return ""
-    return f"windows came out again whenever they changed; event-time latency {'; '.join(told)}"
+    return f"windows were emitted at every change; event-time latency {'; '.join(told)}"
 
 
 def _rows(name: str, said: Mapping[str, float]) -> str:
     shares = (f"p{share} {brief(said[f'p{share}_ms'] * 1e6)}" for share in (50, 90, 99))
-    return f"of the {name} row of each {' '.join(shares)}"
+    return f"of the {name} row of each window {' '.join(shares)}"
 
 
 def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:
@@ -121,9 +124,9 @@ def footnote(lines: Sequence[LatencyLine]) -> str:
     if any(UNSUPPORTED in line.percentiles for line in lines):
         said.append(
             f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
-            "longer trials or shorter windows give more."
+            "increase trial.duration or use shorter windows."
         )
     slow = sorted({line.trial for line in lines if line.upper_bound})
     if slow:
-        said.append(f"The latencies of {numbers(slow)} are upper bounds: others used the CPU of the machine meanwhile.")
+        said.append(f"The latencies of {numbers(slow)} are upper bounds, because other processes used CPU time.")
     return " ".join(said)

@@ -34,7 +34,7 @@ def measured_on(story: Story) -> tuple[Pair, ...]:
         for label, text in (
             *_question(story.asked),
             *_engines(story),
-            ("placement", _placement(story)),
+            ("CPU pinning", _placement(story)),
             ("transport", transport(story)),
             ("resolution", resolution(story.trials)),
             *_machine(story.environment),
@@ -48,8 +48,8 @@ _QUESTIONS = {
     "sustainable-throughput": "Sustainable throughput, events/s",
     "demand": "Fewest instances for a load",
     "capacity": "Highest load by instances, events/s",
-    "extreme": "Hardest value that holds",
-    "nothing": "A measurement",
+    "extreme": "Hardest value that passes",
+    "nothing": "Fixed-load measurement",
 }
 
 
@@ -94,21 +94,21 @@ def _question(asked: Experiment | None) -> Iterator[Pair]:
     if asked is None:
         return
     if asked.description:
-        yield "question", asked.description
+        yield "description", asked.description
     params = ", ".join(f"{key} {_param(key, value)}" for key, value in asked.workload.params.items())
     yield "workload", f"{asked.workload.name}: {params}" if params else asked.workload.name
     yield "objective", ", ".join(o.text or f"{o.metric} {o.operator} {o.threshold:g}" for o in asked.objectives)
     t = asked.trial
-    warm = "found by itself" if t.warmup is None else format_duration(t.warmup)
-    parts = f"{t.partitions} partitions" if t.partitions else "a partition per core"
+    warm = "automatic" if t.warmup is None else format_duration(t.warmup)
+    parts = f"{t.partitions} partitions" if t.partitions else "one partition per core"
     yield (
         "trials",
-        f"full length {format_duration(t.duration)}, warm-up {warm}, {parts}, {_count(t.drivers, 'driver')}, "
+        f"full length {format_duration(t.duration)}, warm-up {warm}, {parts}, {_count(t.drivers, 'load driver')}, "
         f"seed {asked.seed}",
     )
     if asked.ceiling is not None:
-        believed = f"believed up to {format_rate(asked.ceiling)} on this machine"
-        yield "driver", believed + (", over Kafka" if asked.transport.name == "kafka" else "")
+        over = " over Kafka" if asked.transport.name == "kafka" else ""
+        yield "load driver", f"maximum reliable load{over}: {format_rate(asked.ceiling)} on this machine"
 
 
 def _param(key: str, value: object) -> str:
@@ -141,7 +141,9 @@ def _placement(story: Story) -> str:
     said = [str(t.facts["placement"]) for t in story.trials if t.facts.get("placement")]
     if said:
         return "; ".join(dict.fromkeys(said))
-    return "none: virtual time, no process ran" if story.trials and all(t.virtual for t in story.trials) else ""
+    return (
+        "none: simulated run, no process was started" if story.trials and all(t.virtual for t in story.trials) else ""
+    )
 
 
 def transport(story: Story) -> str:
@@ -150,7 +152,7 @@ def transport(story: Story) -> str:
     if not said:
         return ""
     first = said[0]
-    brokers = f", {_count(first['brokers'], 'broker')} of its own" if "brokers" in first else f" at {first['cluster']}"
+    brokers = f", {_count(first['brokers'], 'local broker')}" if "brokers" in first else f" at {first['cluster']}"
     copies = _count(first["replication"], "copy").replace("copys", "copies")
     name = f"Kafka {first.get('version', '')}".strip()
     way = f"{name}{brokers}, {first['format']} records, {copies}, acks {first['acks']}"
@@ -181,7 +183,7 @@ def _busy(story: Story) -> str:
         return ""
     cores, written, read = (max(use[name] for use in known) for name in ("cores", "written_per_s", "read_per_s"))
     disk = f"{format_size(written)}/s written to disk, {format_size(read)}/s read from it"
-    return f"it took up to {cores:.0%} of a core in a trial, {disk}"
+    return f"the brokers used up to {cores:.0%} of a core in a trial, {disk}"
 
 
 def _clocks(said: list[Mapping[str, Any]]) -> str:

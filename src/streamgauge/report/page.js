@@ -27,8 +27,8 @@
   const KINDS = [
     { key: "latency", title: "Latency", format: duration, sparse: true, colours: { "event p50": "--c1", "event p99": "--c2", "event max": "--c3", "processing p50": "--c4", "processing p99": "--c5", "processing max": "--c6" }, hidden: ["processing max"] },
     { key: "throughput", title: "Throughput at the queue, events/s", format: rate, colours: { published: "--c6", served: "--c1", acknowledged: "--c4" }, hidden: ["acknowledged"] },
-    { key: "queue", title: "Queue length, events", format: count, sparse: true, colours: { queue: "--c6", lag: "--c3" }, names: { queue: "longest in the second", lag: "at acknowledgements" } },
-    { key: "cpu", title: "CPU, cores", format: (value) => short(value), colours: { "system under test": "--c1", driver: "--c4", foreign: "--c3", steal: "--c5" } },
+    { key: "queue", title: "Queue length, events", format: count, sparse: true, colours: { queue: "--c6", lag: "--c3" }, names: { queue: "largest in the second", lag: "lag at acknowledgements" } },
+    { key: "cpu", title: "CPU, cores", format: (value) => short(value), colours: { "system under test": "--c1", driver: "--c4", foreign: "--c3", steal: "--c5" }, names: { driver: "load driver", foreign: "other processes", steal: "steal time" } },
   ];
 
   const shade = (end) => (u) => {
@@ -77,16 +77,16 @@
     drawn.push({ chart, cell });
   };
 
-  const ROLES = { holds: "holds", fails: "fails" };
+  const ROLES = { holds: "passed bound", fails: "failed bound" };
   const describe = (trial) => {
-    const role = ROLES[trial.role] || (trial.role ? `at ${trial.role}` : "");
+    const role = ROLES[trial.role] || (trial.role ? `${trial.role} of the result` : "");
     const several = new Set(trials.map((other) => other.engine)).size > 1;
     return [`Trial ${trial.trial}`, several ? trial.engine : "", role, rate(trial.load), trial.verdict].filter(Boolean).join(" · ");
   };
 
   const block = (trial, holder) => {
     const title = document.createElement("h3");
-    title.textContent = describe(trial) + (trial.step > 1 ? ` · a point is ${trial.step} s` : "");
+    title.textContent = describe(trial) + (trial.step > 1 ? ` · one point per ${trial.step} s` : "");
     const grid = document.createElement("div");
     grid.className = "grid";
     holder.replaceChildren(title, grid);

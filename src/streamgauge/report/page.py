@@ -67,5 +67,8 @@ def _beside(story: Story) -> str:
         return ""
     params = asked.workload.params
     same = (params.get("window"), params.get("slide")) == (8 * SECOND, 4 * SECOND)
-    window = "the same windows, 8 s every 4 s" if same else "other windows than the paper's 8 s every 4 s"
-    return f"Another machine, another year, other versions; {window}. A scale to read by, not a comparison."
+    window = "the same as here" if same else "not those of this run"
+    return (
+        "For orientation only. The hardware, versions and year differ, so do not compare the numbers directly. "
+        f"The windows of the paper, 8 s every 4 s, are {window}."
+    )

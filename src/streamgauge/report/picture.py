@@ -24,7 +24,7 @@ def bracket_picture(finding: FindingView) -> Markup | None:
     scale = _Scale(min(values), max(values), whole=finding.unit == "count")
     step = min(24.0, _TALLEST / len(finding.rows))
     height = _TOP + step * len(finding.rows) + _BOTTOM
-    label = f"every trial by its {finding.dimension}, and the bracket"
+    label = f"all trials by {finding.dimension}, with the bounds"
     return element(
         "svg",
         element("title", label),
@@ -88,7 +88,7 @@ def _band(finding: FindingView, scale: _Scale, height: float) -> list[Markup]:
             continue
         x = scale(value)
         anchor, shift = _beside(x, None if not other else scale(other))
-        text = f"{name} {format_value(value, finding.unit)}"
+        text = f"{'passed' if name == 'holds' else 'failed'} {format_value(value, finding.unit)}"
         made.append(element("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=_TOP - 6, y2=f"{floor:.1f}", class_=name))
         made.append(element("text", text, x=f"{x + shift:.1f}", y=_TOP - 12, text_anchor=anchor, class_=name))
     return [element("g", *made, class_="band")]

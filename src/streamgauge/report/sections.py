@@ -31,9 +31,9 @@ def _why(why: Why | None) -> list[Child]:
         return []
     stopped = why.where == "fails"
     shares = any(limit.share is not None for limit in why.limits)
-    lead = f"Trial {why.trial}, at {why.load}, {'where it no longer holds' if stopped else 'which holds'}:"
+    lead = f"Trial {why.trial}, at {why.load}, {'which failed' if stopped else 'which passed'}:"
     return [
-        element("h2", "Why it stopped there" if stopped else "How busy it was"),
+        element("h2", "What limited the throughput" if stopped else "How busy it was"),
         element("p", lead),
         element("ul", *(_limit(limit, shares) for limit in why.limits), class_="limits"),
     ]
@@ -51,11 +51,14 @@ def _limit(limit: Limit, shares: bool) -> Markup:
 def _bracket(finding: FindingView) -> list[Child]:
     if not finding.rows:
         return []
-    ends = [f"holds at {finding.holds}" if finding.holds else "", f"fails at {finding.fails}" if finding.fails else ""]
+    ends = [
+        f"passed at {finding.holds}" if finding.holds else "",
+        f"failed at {finding.fails}" if finding.fails else "",
+    ]
     width = f"{finding.precision} apart" if finding.precision else ""
     count = f"{len(finding.rows)} trial{'' if len(finding.rows) == 1 else 's'}, {finding.time} of trial time"
     return [
-        element("h2", "The bracket, and every trial"),
+        element("h2", "Result and trials"),
         element("p", as_sentence(", ".join(part for part in (*ends, width, count) if part))),
         element("ul", *(element("li", as_sentence(note)) for note in finding.notes)) if finding.notes else None,
         bracket_picture(finding),
@@ -77,7 +80,7 @@ def _trials(finding: FindingView) -> Markup:
     several = any(row.start > 1 for row in finding.rows)
     heads: list[Child] = ["trial", *(["start"] if several else []), "purpose", "verdict", "reason", "role"]
     heads += [searched_name(finding)] if own_value else []
-    heads += ["load", "queue growth", "avg latency", "recorded"]
+    heads += ["load", "queue growth", "avg latency", "duration"]
     return table(
         heads, (_trial(row, own_value, several) for row in finding.rows), numbers=6 if several else 5, class_="trials"
     )
@@ -113,9 +116,10 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
         table(heads, (_latency_row(line) for line in lines), numbers=2),
         element(
             "p",
-            "Event-time latency counts from the moment that the last event of a window was due, so waiting in the "
-            "queue is in it; processing-time latency from the moment that the system took that event in (over Kafka: "
-            "that the broker appended it). Statistics are over rows; all rows of one firing share one latency."
+            "Event-time latency is the time from the planned send time of the newest event of a window until its "
+            "result was emitted, so it includes waiting in the queue. Processing-time latency starts when the system "
+            "read that event (over Kafka: when the broker appended it). Statistics are over rows; all rows of one "
+            "window result have the same latency."
             f"{' ' + as_sentence(said) if said else ''}",
             class_="hint",
         ),
@@ -147,7 +151,7 @@ def published_section(beside: str, same: str = "") -> Markup:
     ]
     return element(
         "section",
-        element("h2", "Beside it: Karimov et al., 2018"),
+        element("h2", "For orientation: Karimov et al., 2018"),
         element("p", element("strong", beside)),
         element("p", f"{published.SETUP}.", class_="hint"),
         element(

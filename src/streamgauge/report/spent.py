@@ -8,7 +8,7 @@ from streamgauge.model.units import SECOND
 from streamgauge.report.story import Judged, Story
 
 _BETWEEN = "before and between the trials"
-PARTS = ("starting", "warm-up", "judged", "tail", "checking")
+PARTS = ("starting", "warm-up", "measurement", "drain", "checking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def where_time_went(story: Story) -> Spent:
     warming = _warming(story.trials)
     rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
     told = all(_phases(t.facts) for t in story.trials)
-    rest_is = _BETWEEN if told else f"starting, tail and checking of the trials, or {_BETWEEN}"
+    rest_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
     return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, sittings))
 
 
@@ -124,10 +124,10 @@ def _sentence(trials: Sequence[Judged], known: float, sittings: Sequence[float])
         return "No trial was finished."
     judged, wall = sum(t.measurement.judged_seconds for t in trials), sum(sittings)
     if all(t.virtual for t in trials):
-        return f"{known:.0f} s in virtual time: imagined, not waited for. {judged} s of them were judged."
+        return f"{known:.0f} s of simulated time, {judged} s of it in measurement phases."
     if not wall or wall < known:
-        return f"{known:.0f} s were recorded, {judged} s of them were judged."
-    span = "from the beginning to the end of the last trial"
+        return f"{known:.0f} s were recorded, {judged} s of them in measurement phases."
+    span = "from the start of the run to the end of the last trial"
     if len(sittings) > 1:
-        span = f"in {len(sittings)} sittings, each to the end of its last trial, without the pauses between them"
-    return f"{wall:.0f} s {span}; {judged / wall:.0%} of them were judged."
+        span = f"in {len(sittings)} run segments, each to the end of its last trial, without the pauses between them"
+    return f"{wall:.0f} s {span}; {judged / wall:.0%} of them in measurement phases."

@@ -76,7 +76,7 @@ def _busy(judged: Judged) -> list[Limit]:
         return []
     where = "core" if cores == 1 else f"{cores} cores"
     taken = judged.measurement.foreign_share
-    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}, others took {taken:.1%}")]
+    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}, other processes {taken:.1%}")]
 
 
 def _capacity(judged: Judged) -> list[Limit]:
@@ -87,7 +87,7 @@ def _capacity(judged: Judged) -> list[Limit]:
         Limit(
             "capacity",
             None,
-            f"it got {format_rate(capacity.mean)} done while its queue grew "
-            f"(95 % interval {format_rate(capacity.low)} … {format_rate(capacity.high)})",
+            f"it processed {format_rate(capacity.mean)} while its queue was growing "
+            f"(95 % confidence interval {format_rate(capacity.low)} to {format_rate(capacity.high)})",
         )
     ]

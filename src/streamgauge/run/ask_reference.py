@@ -167,5 +167,5 @@ def ask(expected: Expected, table: pa.Table, params: dict[str, Any]) -> pa.Table
         trace = "".join(traceback.format_exception(error)).splitlines()
         raise ReferenceFailed(f"your reference failed: {type(error).__name__}: {error}", trace[-_LINES:]) from error
     if not isinstance(answer, pa.Table):
-        raise ReferenceFailed(f"your reference returned {type(answer).__name__}: it returns a pyarrow.Table")
+        raise ReferenceFailed(f"your reference returned {type(answer).__name__}; it must return a pyarrow.Table")
     return answer

@@ -46,7 +46,7 @@ def why_broken(stage: Stage, system: Deployment, progress: Progress) -> tuple[En
     if status["full"]:
         return "queue-full", f"{format_count(status['lag'])} events"
     if status["drops"]:
-        return "dropped", "a stream was cancelled before its end and not read again"
+        return "dropped", "it closed a stream before its end and did not read it again"
     if progress.stalled(status["acknowledged"], status["lag"], now):
         return "stalled", no_acknowledgement(progress.patience)
     return None
@@ -74,7 +74,7 @@ def who_is_gone(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
     if failure is not None:
         return "crashed", failure.sentence
     codes = ", ".join(str(p.exit_code()) for p in system.processes())
-    return "crashed", f"its process ended with {codes}"
+    return "crashed", f"its process ended with exit code {codes}"
 
 
 def _driver_side(stage: Stage) -> str:
@@ -84,7 +84,7 @@ def _driver_side(stage: Stage) -> str:
     for process in (*stage.drivers, stage.collector):
         if process is not None and not process.alive():
             last = " / ".join(process.tail(3))
-            return f"{process.name} ended by itself with {process.exit_code()}: {last}"
+            return f"{process.name} ended unexpectedly with exit code {process.exit_code()}: {last}"
     return ""
 
 
@@ -98,7 +98,7 @@ def why_unready(stage: Stage, error: LaunchError | LineError | flight.FlightErro
     if driver:
         return Outcome("driver-failed", driver)
     if isinstance(error, flight.FlightError):
-        return Outcome("driver-failed", f"a driver or the collector does not answer: {error}")
+        return Outcome("driver-failed", f"a load driver or the collector does not respond: {error}")
     return unstarted(error)
 
 
@@ -115,4 +115,4 @@ def why_unanswered(stage: Stage, system: Deployment, error: flight.FlightError |
     gone = who_is_gone(stage, system)
     if gone and gone[0] == "driver-failed":
         return gone
-    return "driver-failed", f"a driver or the collector no longer answers: {error}"
+    return "driver-failed", f"a load driver or the collector no longer responds: {error}"

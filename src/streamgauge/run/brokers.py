@@ -108,7 +108,7 @@ def start_brokers(
     all cores, before they are bound to theirs. ``more`` are settings in place of the usual ones.
     """
     if not 1 <= count <= MOST:
-        raise ValueError(f"{count} brokers were asked for; 1 to {MOST} can be had")
+        raise ValueError(f"cannot start {count} local brokers; 1 to {MOST} are supported")
     folder = folder.absolute()  # children have a working folder of their own
     make_folder(folder)
     keys = _make_keys(runtime, launcher) if secured else None
@@ -136,7 +136,7 @@ def _start(
             started.append(_start_one(runtime, folder, launcher, node, cluster_id))
         administration = Administration(cluster, until)
         if not until(lambda: _together(administration, cluster_id, started)):
-            raise LaunchError(f"{len(nodes)} brokers did not come together within {_PATIENCE:.0f} s")
+            raise LaunchError(f"{len(nodes)} local brokers did not form a cluster within {_PATIENCE:.0f} s")
         practise(cluster)
         bind([process.guard for process in started], runtime.cores)
     except BaseException:

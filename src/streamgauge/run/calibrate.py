@@ -141,9 +141,9 @@ def ceilings(at: Site) -> Ceilings:
     folder, placement, kafka = at.folder, at.placement, at.kafka
     rate = LAG_RATE if kafka is None else KAFKA_LAG_RATE
     with Launcher(at.runtime) as launcher:
-        at.say(f"ceiling of generator and {'queue' if kafka is None else 'broker'}")
+        at.say(f"Measuring the maximum rate through generator and {'queue' if kafka is None else 'broker'}")
         queue = queue_ceiling(launcher, folder / "queue", placement, kafka=kafka)
-        at.say(f"schedule lag at {format_rate(rate)}")
+        at.say(f"Measuring the send delay at {format_rate(rate)}")
         lag = schedule_lag(launcher, folder / "lag", placement, rate, PROBE, kafka=kafka)
         at.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
 
@@ -154,7 +154,7 @@ def ceilings(at: Site) -> Ceilings:
         probes = timely_rates(queue, probe)
         collector = 0.0
         if kafka is None:
-            at.say("ceiling of the collector")
+            at.say("Measuring the maximum rate of the collector")
             collector = collector_ceiling(launcher, folder / "collector", placement)
     kept = tuple(_kept(probe) for probe in probes)
     late = (lag.p50, lag.p99, lag.most)
@@ -177,7 +177,7 @@ def quick_ceiling(at: Site) -> float:
 
 def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
     """One saturated trial: what is measured, against what the engine really did."""
-    at.say(f"a capacity of {format_rate(rate)}")
+    at.say(f"Measuring a known capacity of {format_rate(rate)}")
     options = ReferenceOptions.model_construct(capacity=rate, cores=at.cores).model_dump()
     trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
@@ -191,7 +191,7 @@ def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
 
 def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
-    at.say(f"a delay of {format_duration(delay)}")
+    at.say(f"Measuring a known delay of {format_duration(delay)}")
     options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=at.cores).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"

@@ -58,14 +58,16 @@ def _unproven(
     hint = "" if options is None else " --cluster EXPERIMENT" if options.cluster else " --transport kafka"
     over = " over Kafka" if options else ""
     say(
-        f"no calibration of this machine{over}: a short check of the driver's ceiling "
-        f"(streamgauge calibrate{hint} does it well)"
+        f"This machine is not calibrated{over}. Measuring the load generator for a few seconds. Run "
+        f"`streamgauge calibrate{hint}` once for a more accurate limit."
     )
     with site(folder, placement, say, limits, transport) as at:
         flat_out = quick_ceiling(at)
     found = UNPROVEN * flat_out
-    why = "no calibration has shown that its ticks are in time at more"
-    say(f"the driver is believed up to {format_rate(found)}, {UNPROVEN:.0%} of its flat-out rate: {why}")
+    say(
+        f"Loads are limited to {format_rate(found)}, {UNPROVEN:.0%} of the measured maximum. A calibration can raise "
+        "this limit."
+    )
     return found
 
 

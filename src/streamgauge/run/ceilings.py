@@ -139,7 +139,7 @@ def _under_load(
     except flight.FlightError as error:
         for process in (driver, consumer):
             _still_there(process, _LAST_WORDS)
-        raise LaunchError(f"{driver.name} no longer answers: {error}") from error
+        raise LaunchError(f"{driver.name} no longer responds: {error}") from error
     finally:
         line.close()
         consumer.stop()
@@ -151,7 +151,7 @@ def _still_there(process: Process, seconds: float = 0.0) -> None:
     code = process.wait(seconds)
     if code is not None:
         said = " / ".join(line for line in process.tail(_TAIL) if line != "ready")
-        raise LaunchError(f"{process.name} ended while the maximum load was measured ({code}): {said}")
+        raise LaunchError(f"{process.name} ended while the maximum load was measured (exit code {code}): {said}")
 
 
 def queue_ceiling(

@@ -45,7 +45,9 @@ def execute(
     if isinstance(engine, RealEngine):
         on = _On(limits, systems, kafka)
         return _perform(trial, engine, workload, watch, partial, listener=listener, on=on)
-    raise CannotExecute(f"engine {engine.name!r} has no way to run a trial: it neither imagines nor deploys one")
+    raise CannotExecute(
+        f"engine {engine.name!r} cannot run a trial: it implements neither VirtualEngine nor RealEngine"
+    )
 
 
 class _On(NamedTuple):

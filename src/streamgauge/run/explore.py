@@ -127,7 +127,10 @@ class _Exploration:
         while True:
             stop = next((told for told in past if told.verdict.stops_run), None)
             if stop:
-                return f"{choice.label} failed in trial {stop.trial}, and it would fail at any other load too"
+                return (
+                    f"{choice.label} failed in trial {stop.trial} and would fail at every other load; fix the job "
+                    "and run again"
+                )
             ask = search.next(past)
             if ask is None:
                 return ""

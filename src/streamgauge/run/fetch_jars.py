@@ -45,7 +45,7 @@ def _ask_maven(jars: Jars, draft: Path, launcher: Launcher, progress: Progress) 
     if code != 0:
         said = [line for line in process.tail(200) if "ERROR" in line] or [*process.tail()]
         how = f"ended with exit code {code}" if code is not None else f"took longer than {_DEADLINE:.0f} s"
-        raise FetchError("\n  ".join([f"Maven could not fetch {jars.title}: it {how} and said:", *said[:_TAIL]]))
+        raise FetchError("\n  ".join([f"Maven could not fetch {jars.title}: it {how}. Its messages:", *said[:_TAIL]]))
     progress(len(jars.jars), len(jars.jars))
 
 

@@ -110,7 +110,9 @@ class Kafka:
         """The cluster; brokers of ours are started on these cores if they do not stand."""
         if self.options.cluster is not None:
             if self.ground.cluster is None:
-                raise KafkaFailure("the cluster of the experiment was not opened: its secrets are missing")
+                raise KafkaFailure(
+                    "the external cluster of the experiment cannot be used, because its secrets are missing"
+                )
             return self.ground.cluster
         if self._brokers is None or self.fallen():
             self.stop()
@@ -120,9 +122,9 @@ class Kafka:
 
     def _start(self, cores: tuple[int, ...]) -> None:
         if self.ground.cache is None:
-            raise KafkaFailure("brokers need their jars; type: streamgauge setup kafka")
+            raise KafkaFailure("the jars of the local broker are missing; run `streamgauge setup kafka`")
         count = self.options.brokers
-        self.say(f"starting {count} Kafka broker{'' if count == 1 else 's'}")
+        self.say(f"Starting {count} local Kafka broker{'' if count == 1 else 's'}")
         self._launcher = Launcher(self.ground.runtime)
         runtime = broker_runtime(self.ground.cache, self._launcher, lambda *_: None, cores)
         taken = sum(1 for _ in self.folder.glob("kafka-*")) if self.folder.exists() else 0
@@ -133,7 +135,7 @@ class Kafka:
         """Nothing is measured with a broker that is not warm."""
         if not self.warm:
             return
-        self.say("warming Kafka up until its requests take no less time")
+        self.say("Warming up the local broker until its request times are stable")
         self._rounds = warm_brokers(Administration(cluster, until), Topic(topic_name(self.run, 0, _WARM), 1))
 
     def administration(self) -> Administration:
@@ -166,7 +168,7 @@ class Kafka:
         try:
             self.administration().delete(names)
         except KafkaFailure as error:
-            self.say(f"topics of this run may be left on the cluster: {error}")
+            self.say(f"Some topics of this run may still be on the cluster: {error}")
 
     @property
     def processes(self) -> tuple[Process, ...]:
@@ -180,7 +182,7 @@ class Kafka:
         addresses = self._brokers.cluster.bootstrap.split(",")
         gone = [(p.exit_code(), number) for number, p in enumerate(self._brokers.processes)]
         said = [
-            f"broker {number + 1} at {addresses[number]} is gone: it ended with {ending(code)}"
+            f"broker {number + 1} at {addresses[number]} ended with {ending(code)}"
             for code, number in gone
             if code is not None
         ]

@@ -73,7 +73,7 @@ class Process:
         while self._pid is None and not self._over:
             self._listen(1.0)
         if self._pid is None:
-            raise LaunchError(f"{self.name} was never started; the guard said: {' / '.join(self.tail())}")
+            raise LaunchError(f"{self.name} was not started; its supervisor reported: {' / '.join(self.tail())}")
         return self._pid
 
     @property

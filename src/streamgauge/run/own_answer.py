@@ -70,8 +70,8 @@ class OwnAnswer:
         absent = [name for name in names if name not in observed.column_names]
         if absent:
             raise ReferenceFailed(
-                f"your reference has the column {absent[0]!r}, which your pipeline does not put out; "
-                f"it puts out {', '.join(name for name in observed.column_names if name not in _ADDED)}"
+                f"your reference has the column {absent[0]!r}, which your function does not output; "
+                f"it outputs {', '.join(name for name in observed.column_names if name not in _ADDED)}"
             )
         try:
             return self._updates(observed, names) if self.last_row_wins else self._whole(observed, names)
@@ -109,13 +109,13 @@ class OwnAnswer:
         names = self.rows.column_names
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise ReferenceFailed(f"your reference returned two columns with the name {twice[0]!r}: rename one of them")
+            raise ReferenceFailed(f"your reference returned two columns with the name {twice[0]!r}; rename one of them")
         compared = [name for name in names if name not in _HIDDEN]
         if not compared:
             has = f"it has only {', '.join(names)}" if names else "it has no columns"
             raise ReferenceFailed(
-                f"your reference returned no column that can be compared ({has}): return the columns of your "
-                "function's outputs that must be right"
+                f"your reference returned no column that can be compared ({has}); return the columns of your "
+                "function's outputs that must be checked"
             )
         return compared
 

@@ -242,7 +242,7 @@ def _silent(stage: Stage, closed: int) -> tuple[Ending, str] | None:
     late = Clock().monotonic_ns() - stage.start_ns - closed * SECOND
     if late <= _UNWRITTEN:
         return None
-    return "driver-failed", f"a driver has recorded no second for {format_duration(late // SECOND * SECOND)}"
+    return "driver-failed", f"a load driver has recorded nothing for {format_duration(late // SECOND * SECOND)}"
 
 
 def _closed_seconds(stage: Stage) -> int:

@@ -40,7 +40,7 @@ def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Plac
     most = max(len(have) - 1, 1)
     if have and wanted > most:
         raise NotEnoughCores(
-            f"the system under test asks for {wanted} cores, but this machine has {len(have)} and the driver "
+            f"the system under test needs {wanted} cores, but this machine has {len(have)} and the load driver "
             f"needs one; set engine.cores to {most} or less"
         )
     if len(have) < 2:

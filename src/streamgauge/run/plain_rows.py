@@ -49,7 +49,7 @@ def moments(table: pa.Table, name: str) -> list[int | None]:
         else:
             raise CannotCompareError(f"the column {name!r} is {kind}: it must be a timestamp")
     except pa.ArrowInvalid as error:
-        sentence = f"the column {name!r} of the type {kind} has values that are no moments, and it must be a timestamp"
+        sentence = f"the column {name!r} of the type {kind} has values that are not timestamps"
         raise CannotCompareError(f"{sentence}: {error}") from error
     return [value for chunk in column.chunks for value in _values(chunk)]  # type: ignore[misc]
 

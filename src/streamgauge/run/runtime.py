@@ -44,8 +44,8 @@ def _home(preferred: Path | None) -> Path:
     seen = home.lstat()
     if home.is_symlink() or seen.st_uid != os.getuid() or seen.st_mode & 0o077:
         raise RuntimeFolderError(
-            f"{home} belongs to somebody else or is open to others (mode {seen.st_mode & 0o777:o}); "
-            "remove it, or set XDG_RUNTIME_DIR to a folder of your own"
+            f"{home} belongs to another user or is accessible to others (mode {seen.st_mode & 0o777:o}); "
+            "remove it, or set XDG_RUNTIME_DIR to another folder"
         )
     return home
 

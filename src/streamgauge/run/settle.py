@@ -76,7 +76,7 @@ def disturbances(stage: Stage) -> tuple[str, ...]:
 def unaccounted(stage: Stage) -> tuple[str, ...]:
     """Why the counts of outputs say nothing about the system under test."""
     written = (stage.folder / "collector-health").with_suffix(WHOLE).exists()
-    return (*(() if written else ("the collector wrote nothing down",)), *_unequal(stage))
+    return (*(() if written else ("the collector recorded nothing",)), *_unequal(stage))
 
 
 def unmonitored(monitor: Monitor | None, folder: Path, stop: int) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def unmonitored(monitor: Monitor | None, folder: Path, stop: int) -> tuple[str, 
     if missing <= _MOST_UNWATCHED:
         return ()
     return (
-        f"the monitor recorded nothing for {missing:.1f} s of {stop} s (at most {_MOST_UNWATCHED:g} s), "
+        f"the monitor recorded nothing for {missing:.1f} s of {stop} s (limit {_MOST_UNWATCHED:g} s), "
         "so the CPU time of other processes is unknown; repeat the trial",
     )
 
@@ -100,7 +100,7 @@ def _unequal(stage: Stage) -> tuple[str, ...]:
     try:
         return stage.unequal()
     except KafkaFailure as error:
-        return (f"nobody could say how many events the broker holds: {error}",)
+        return (f"the number of events on the broker is unknown: {error}",)
 
 
 def _behind(stage: Stage) -> tuple[str, ...]:
@@ -112,4 +112,6 @@ def _behind(stage: Stage) -> tuple[str, ...]:
     late = int((behind > _MOST_BEHIND).sum())
     if late <= 2:
         return ()
-    return (f"the collector was behind in {late} seconds; give the driver more cores or make fewer outputs",)
+    return (
+        f"the collector was behind schedule for {late} s; give the load driver more cores, or produce fewer outputs",
+    )

@@ -46,7 +46,7 @@ def streams_of(workload: str) -> dict[str, pa.Schema]:
     known = workloads()[workload]
     if known.stream is None:
         made = ", ".join(name for name, other in workloads().items() if other.stream is not None)
-        raise ValueError(f"the generator has no events for the workload {workload} yet; it has them for {made}")
+        raise ValueError(f"the load generator does not support the workload {workload}; it supports {made}")
     return dict.fromkeys(known.streams, schema_of(known.schema))
 
 
@@ -62,4 +62,4 @@ def open_source(
 
 def _short_of_the_end(plan: Plan) -> None:
     if plan.total == 0:
-        raise ValueError("the plan has no events: the load is too low for its length")
+        raise ValueError("no event is planned: the load is too low for the length of the trial")

@@ -108,8 +108,8 @@ class Stage:
         if sent == acknowledged == stored:
             return ()
         return (
-            f"{sent:,} events were sent, the broker acknowledged {acknowledged:,}, and its log holds {stored:,}: "
-            "events were lost or doubled on the way",
+            f"{sent:,} events were sent, the broker acknowledged {acknowledged:,}, and its log contains {stored:,}: "
+            "events were lost or duplicated between generator and broker",
         )
 
     def describe(self) -> dict[str, Any]:

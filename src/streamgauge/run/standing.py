@@ -93,7 +93,7 @@ class Systems:
         system, warming = self._systems[trial.engine], engine.warming(trial.options)
         if not warming.limit:
             return 0.0
-        self._say(f"looking where {trial.engine} begins to fall behind")
+        self._say(f"Increasing the load until {trial.engine} falls behind, to choose the load of the first trial")
         reach = Reach(engine.trigger(trial.options) / SECOND, max(1, len(place(trial.options).sut)))
         folder = self._folder / f"{self._count:03}" / "reach"
         outcome = self._unjudged(system, reach_trial(trial, warming), reach, folder).outcome
@@ -101,10 +101,14 @@ class Systems:
             self._failed[trial.engine] = outcome
         if outcome.ending not in INTACT:
             who = "the load driver failed" if outcome.ending == "driver-failed" else f"{trial.engine} {outcome.ending}"
-            self._say(f"{who} under the growing load: {outcome.detail}; {trial.engine} is started again")
+            self._say(f"{who} under the increasing load: {outcome.detail}. {trial.engine} is started again")
             self._drop(trial.engine)
         found = self._reached[trial.engine] = round(reach.rate)
-        self._say(f"about {format_rate(found)}" if found else "its limit is not known yet")
+        self._say(
+            f"{trial.engine} falls behind at about {format_rate(found)}"
+            if found
+            else f"The limit of {trial.engine} is not known yet"
+        )
         return float(found)  # as it is kept: a run that goes on, or is asked again, must find the same
 
     def facts(self, trial: Trial) -> dict[str, Any]:
@@ -120,7 +124,9 @@ class Systems:
             return
         left = found.standing.left()
         if left:
-            self._say(f"this {trial.engine} serves no further trial: {'; '.join(left)}")
+            self._say(
+                f"{trial.engine} is stopped and started again, because this was left after the trial: {'; '.join(left)}"
+            )
         if left or not (intact and engine.warming(trial.options).shared):
             self._drop(trial.engine)
 
@@ -130,7 +136,7 @@ class Systems:
         folder, placement = self._folder / f"{self._count:03}", place(trial.options)
         make_folder(folder)
         begun = elapsed_ns()
-        self._say(f"starting {trial.engine}")
+        self._say(f"Starting {trial.engine}")
         # nothing is measured yet: until it is warm it may use all cores, so that its compiler is done sooner
         cache = self._kafka.ground.cache if self._kafka else None
         ground = Ground(folder, placement.sut, usable_cores(), cache)
@@ -153,7 +159,10 @@ class Systems:
         """Warm a new system up. One that fails at this load has failed: no trial would say more."""
         warming = system.engine.warming(trial.options)
         load = format_rate(warming.load)
-        self._say(f"warming {trial.engine} up at {load} until an event costs the same CPU time")
+        self._say(
+            f"Warming up {trial.engine} at {load} until the CPU time per event is stable (at most "
+            f"{format_duration(warming.limit)})"
+        )
         warmth = Warmth(warming.limit, warming.least)
         recording = self._unjudged(system, warm_trial(trial, warming), warmth, folder)
         outcome, seconds = recording.outcome, recording.seconds.stop
@@ -162,7 +171,7 @@ class Systems:
             if outcome.ending == "driver-failed":
                 detail = f"in the warm-up of {trial.engine}: {outcome.detail}"
             raise NotStanding(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
-        self._say(f"warm after {format_duration(seconds * SECOND)}")
+        self._say(f"The warm-up took {format_duration(seconds * SECOND)}")
         system.said |= {"seconds": seconds, "load": warming.load, **warmth.said()}
 
     def _unjudged(self, system: _System, trial: Trial, watch: Watcher, folder: Path) -> Recording:

@@ -82,10 +82,10 @@ def _fault(table: pa.Table, name: str) -> str:
         return ""
     column = table.column(name)
     if not (pa.types.is_timestamp(column.type) or pa.types.is_int64(column.type)):
-        return f"the output column {name} is {column.type}: it must be a timestamp, or leave it out"
+        return f"the output column {name} is {column.type}: it must be a timestamp; cast or remove it"
     if column.null_count:
         rows = "1 row has" if column.null_count == 1 else f"{column.null_count} rows have"
-        return f"the output column {name} has nulls ({rows} no value): give every row a value, or leave the column out"
+        return f"the output column {name} has nulls ({rows} no value): set a value in every row, or remove the column"
     return ""
 
 

@@ -84,5 +84,5 @@ def _write_and_read(cluster: Cluster, options: KafkaOptions, topic: str, largest
     if min(read_topic(cluster, topic).column("timestamp").to_pylist()) <= 0:
         raise KafkaFailure(
             f"the cluster at {cluster.bootstrap} does not stamp records with its own clock: the topic setting "
-            "message.timestamp.type=LogAppendTime has no effect there. Latencies are measured with it"
+            "message.timestamp.type=LogAppendTime has no effect there, but latencies are measured with it"
         )

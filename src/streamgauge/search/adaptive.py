@@ -154,8 +154,8 @@ def _untried(line: Line, known: Known, values: list[float], *, upwards: bool) ->
 def _why_wide(line: Line, known: Known, pooled: Estimate) -> str:
     error = pooled.error / pooled.boundary
     return (
-        f"the boundary seems to lie at {line.text(pooled.boundary)} ± {error:.1%}, and the noise forbids an answer "
-        f"closer to it in the time allowed; raise trial.limit or trial.repetitions"
+        f"The limit is probably near {line.text(pooled.boundary)} (± {error * 100:.1f} %). Trials closer to it were "
+        "too noisy to decide. Increase trial.limit or trial.repetitions"
         if known.undecided
         else ""
     )

@@ -72,7 +72,7 @@ def _finished(case: Case, bracket: Bracket) -> Finding:
     if status == "none-holds" and fails and fails.crashed and _lowest(case):
         status = "failed"
         reasons = [r for t in fails.deciding for r in t.verdict.reasons]
-        sentence = f"the system under test fails at {_easiest(case)} already: {_first(reasons)}"
+        sentence = f"the system under test fails even at {_easiest(case)}: {_first(reasons)}"
     given_up = [p for p in case.known.points if p.unmeasured]
     if given_up and not holds and not fails:
         status = "invalid"
@@ -122,7 +122,7 @@ def _so_far(case: Case) -> str:
         parts.append(f"{line.prose(known.holds.value)} passed so far")
     if known.fails:
         parts.append(f"{line.prose(known.fails.value)} failed")
-    return ", ".join(parts) or ("nothing is proven yet" if known.trials else "not searched")
+    return ", ".join(parts) or ("no bound is confirmed yet" if known.trials else "not searched")
 
 
 def _measured(case: Case, value: float) -> Finding:
@@ -240,11 +240,11 @@ def _demand(case: Case, status: Status, holds: Point | None, fails: Point | None
         failing = f"{case.line.text(fails.value)} fail{'s' if fails.value == 1 else ''}"
         if status == "bracketed":
             return f"{load} needs {_instances(holds.value)} ({failing})"
-        return f"{load} needs at most {_instances(holds.value)} ({failing}, between them nothing could be decided)"
+        return f"{load} needs at most {_instances(holds.value)} ({failing}; nothing between them could be decided)"
     if holds and status == "all-hold":
         if case.line.hard <= 1:
-            return f"{load} needs {_instances(holds.value)}, the fewest there can be"
-        return f"{load} holds with {_instances(holds.value)}, the end of the range; {_move(case, hard=True)}"
+            return f"{load} needs {_instances(holds.value)}, the smallest number"
+        return f"{load} passes with {_instances(holds.value)}, the end of the range; {_move(case, hard=True)}"
     return f"{load} {_no_demand(case)}" if fails and status == "none-holds" else None
 
 
@@ -252,9 +252,9 @@ def _no_demand(case: Case) -> str:
     """No number of instances holds: more of them may, unless they are slower."""
     most, best = _instances(case.line.easy), peak.most(case.known)
     if best is None:
-        return f"does not hold with {most} either, the end of the range; {_move(case, hard=False)}"
-    carried = f"{_instances(best[0])} carried the most, {format_value(best[1], 'rate')}, and more are slower"
-    return f"does not hold with {case.line.hard:g} to {most}: {carried}; lower the load"
+        return f"fails even with {most}, the end of the range; {_move(case, hard=False)}"
+    fastest = f"{_instances(best[0])} processed the most, {format_value(best[1], 'rate')}, and more are slower"
+    return f"fails with {case.line.hard:g} to {most}: {fastest}; lower the load"
 
 
 def _move(case: Case, hard: bool) -> str:
@@ -297,7 +297,7 @@ def _lowest(case: Case) -> bool:
 def _easiest(case: Case) -> str:
     if case.line.dimension == "instances":
         return f"the lowest load with {_instances(case.line.easy)}"
-    return f"{_subject(case)}{case.line.text(case.line.easy)}, the easiest value,"
+    return f"{_subject(case)}{case.line.text(case.line.easy)}, the easiest value"
 
 
 def _up_to(line: Line) -> str:

@@ -147,4 +147,4 @@ def _why_wide(line: Line, known: Known) -> str:
     if not known.undecided:
         return ""
     shown = " and ".join(line.text(point.value) for point in known.undecided)
-    return f"the noise forbids an answer at {shown} in the time allowed; raise trial.limit or trial.repetitions"
+    return f"Trials at {shown} were too noisy to decide. Increase trial.limit or trial.repetitions"

@@ -21,9 +21,9 @@ def notes(known: Known) -> Iterator[str]:
 
 def short_ends(known: Known) -> Iterator[str]:
     """The ends of an unfinished bracket that only short trials speak for."""
-    for point, word in ((known.holds, "holds"), (known.fails, "fails")):
+    for point, word in ((known.holds, "passed"), (known.fails, "failed")):
         if point and not point.firm:
-            yield f"{known.line.text(point.value)} {word} so far, not confirmed at full length ({numbers(point.proof)})"
+            yield f"{known.line.text(point.value)} {word} so far, but only in short trials ({numbers(point.proof)})"
 
 
 def numbers(trials: Iterable[int]) -> str:
@@ -36,10 +36,11 @@ def _taken(known: Known) -> Iterator[str]:
     taken = known.line.taken
     if taken is None:
         return
-    fewer = "" if taken.value == known.line.hard else " and fewer"
+    count = known.line.text(taken.value)
+    fewer, plural = "" if taken.value == known.line.hard else " or fewer", "" if taken.value == 1 else "s"
     yield (
-        f"{known.line.text(taken.value)}{fewer} not tried (lower-bound restriction): "
-        f"at {taken.where} {numbers(taken.trials)} failed already"
+        f"{count}{fewer} instance{plural} {'were' if fewer or plural else 'was'} not tested, because {count} already "
+        f"failed at the lower load {taken.where} ({numbers(taken.trials)})"
     )
 
 
@@ -49,9 +50,9 @@ def _estimated(known: Known) -> Iterator[str]:
     if fails is not None and fails.estimated:
         share = max((t.verdict.taken for t in known.answers if t.trial in fails.proof), default=0.0)
         yield (
-            f"the failing end {known.line.text(fails.value)} is estimated: other processes or the hypervisor took up "
-            f"to {share:.1%} of the CPU of the system under test in {numbers(fails.proof)}; stop other work on its "
-            "cores and run again"
+            f"the failing bound {known.line.text(fails.value)} is estimated, because other processes or the hypervisor "
+            f"used up to {share:.1%} of the CPU of the system under test in {numbers(fails.proof)}; stop other work on "
+            "its cores and run again"
         )
 
 
@@ -62,7 +63,7 @@ def _worse(known: Known) -> Iterator[str]:
         listed = ", ".join(f"{count:g}" for count in counts[:-1])
         shown = f"{listed} and {counts[-1]:g} instances" if listed else f"{counts[-1]:g} instances"
         trials = sorted({number for p in known.worse for number in p.proof})
-        yield f"the load fails with {shown} too ({numbers(trials)}): more instances make this system slower"
+        yield f"the load also fails with {shown} ({numbers(trials)}): more instances make this system slower"
 
 
 def _disagreement(known: Known, point: Point) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _disagreement(known: Known, point: Point) -> Iterator[str]:
         held = sum(t.verdict.holds is True for t in answers)
         what = "repetitions" if len(answers) <= known.repetitions else kind
         contradict = ": the verdicts contradict each other, so it counts as undecided" if point.contradictory else ""
-        yield f"{text}: {held} of {len(answers)} {what} held ({numbers(_trials(answers))}){contradict}"
+        yield f"{text}: {held} of {len(answers)} {what} passed ({numbers(_trials(answers))}){contradict}"
 
 
 def _overruled(line: Line, point: Point) -> Iterator[str]:
@@ -82,10 +83,10 @@ def _overruled(line: Line, point: Point) -> Iterator[str]:
     opposite = [t for t in point.short if t.verdict.holds is (not point.state)]
     if point.state is None or not point.full or not opposite:
         return
-    said, says = ("failed", "held") if point.state else ("held", "failed")
+    said, says = ("failed", "passed") if point.state else ("passed", "failed")
     yield (
         f"{line.text(point.value)} {said} in a short trial ({numbers(_trials(opposite))}) but {says} "
-        f"at full length ({numbers(point.proof)}), which counts"
+        f"at full length ({numbers(point.proof)}); the full-length result counts"
     )
 
 
@@ -98,7 +99,7 @@ def unmeasured(invalid: Sequence[Told]) -> str:
 
 def _undecided(line: Line, point: Point) -> Iterator[str]:
     if point.invalid:
-        full = "" if point.unmeasured else " once more"
+        full = "" if point.unmeasured else " again"
         yield f"{line.text(point.value)} could not be measured{full}: {unmeasured(point.invalid)}"
     if point.state is not None or point.contradictory or point.unmeasured:
         return
@@ -113,9 +114,8 @@ def _not_monotone(known: Known) -> Iterator[str]:
         if fails is None:
             return
         yield (
-            f"not monotone: {known.line.text(fails.value)} fails ({numbers(fails.proof)}), yet "
-            f"the harder {known.line.text(point.value)} held as well ({numbers(point.proof)}); "
-            "the bracket ends at the failure"
+            f"not monotone: {known.line.text(fails.value)} failed ({numbers(fails.proof)}), but the harder value "
+            f"{known.line.text(point.value)} passed ({numbers(point.proof)}); the bounds end at the failure"
         )
 
 

@@ -79,7 +79,7 @@ def measured(wanted: Sequence[Part]) -> tuple[tuple[float, int], ...]:
 def notes(line: Line, wanted: Sequence[Part], why: str) -> Iterator[str]:
     """What a reader of the finding must know of them; ``why`` is the reason for what was not measured."""
     for part in wanted:
-        place = f"{format_share(part.share)} of what holds ({line.text(part.value)})"
+        place = f"{format_share(part.share)} of the passing load ({line.text(part.value)})"
         told = part.told
         if part.invalid:
             yield f"{place} was not measured: {unmeasured(part.invalid)}"
@@ -87,4 +87,4 @@ def notes(line: Line, wanted: Sequence[Part], why: str) -> Iterator[str]:
             yield f"{place} was not measured: {why}"
         elif told.verdict.holds is not True:
             reason = told.verdict.reasons[0] if told.verdict.reasons else "no reason was given"
-            yield f"{place} was {told.verdict.kind} in trial {told.trial}, which does not move the bracket: {reason}"
+            yield f"{place} was {told.verdict.kind} in trial {told.trial}, which does not change the bounds: {reason}"

@@ -55,4 +55,4 @@ def spread_of(finding: Finding) -> str:
     middles = sorted(start.middle for start in finding.starts)
     unit = finding.unit
     low, high = (format_value(value, unit) for value in (middles[0], middles[-1]))  # type: ignore[arg-type]
-    return f"the middles of {len(middles)} starts are {low} to {high}, {finding.spread:.1%} apart"
+    return f"the midpoints of {len(middles)} starts range from {low} to {high}, {finding.spread:.1%} apart"

@@ -71,7 +71,9 @@ def _refuse(folder: Path, checksums: Mapping[str, str]) -> None:
     if wrong:
         more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
         told_of = "; ".join(wrong[:_SHOWN])
-        raise WrongFiles(f"what was fetched is not what was pinned, so it is not used: {told_of}{more}")
+        raise WrongFiles(
+            f"the downloaded files do not match their pinned checksums, so they are not used: {told_of}{more}"
+        )
 
 
 @contextmanager

@@ -130,5 +130,5 @@ def read_value(path: Path, kind: str, into: type[T]) -> T:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise StoreError(f"{path} cannot be understood: {where}: {first['msg']}") from error
+        raise StoreError(f"{path} cannot be read: {where}: {first['msg']}") from error
     return value

@@ -15,7 +15,8 @@ FORMAT = 2
 """The format that is written."""
 
 CHANGED = {
-    2: "the lag since the plan, the queue that waits to be taken, send delays, and the second in which outputs were due"
+    2: "the lag behind the plan, the queue of events not yet read, send delays, and the second in which outputs were "
+    "due"
 }
 """What a format records that those before it do not."""
 
@@ -51,5 +52,5 @@ def reader(version: object, path: Path) -> Reader:
         )
     found = READERS.get(version)
     if found is None:
-        raise StoreError(f"{path} is damaged: there never was a format {version}")
+        raise StoreError(f"{path} is damaged: format {version} does not exist")
     return found

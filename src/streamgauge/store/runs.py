@@ -90,7 +90,9 @@ class Run:
         with told("read", path / TEXT):
             text = (path / TEXT).read_bytes()
         if mark(text) != header.text:
-            raise StoreError(f"{path / TEXT} is not the file that was run; put the original back or run it anew")
+            raise StoreError(
+                f"{path / TEXT} is not the file that was run; restore the original, or run the experiment again"
+            )
         created = header.created.astimezone(UTC)
         return cls(path, experiment, environment, created, header.command, header.streamgauge, text.decode("utf-8"))
 
@@ -198,7 +200,7 @@ class Run:
     def _whole(self, number: int) -> Path:
         path = self.path / TRIALS / f"{number:03d}"
         if not path.is_dir():
-            raise StoreError(f"run {self.id} has no whole trial {number}")
+            raise StoreError(f"run {self.id} has no finished trial {number}")
         return path
 
     def _folders(self, pattern: re.Pattern[str]) -> list[Path]:

@@ -59,7 +59,7 @@ class Store:
         with told("create", path):
             make_folder(self.root)
             if path.exists() or draft.exists():
-                raise StoreError(f"{path} exists already; a run is never written over")
+                raise StoreError(f"{path} already exists; a run is never overwritten")
             try:
                 _fill(draft, raw, [("experiment", experiment), ("environment", environment), ("run", header)])
                 draft.rename(path)
@@ -93,13 +93,14 @@ class Store:
         if len(begun) == 1:
             return Run.open(begun[0].path)
         if begun:
-            raise AmbiguousRun(f"{ref!r} is the beginning of {len(begun)} runs: {_some(begun)}; write more of it")
-        raise UnknownRun(f"no run is called {ref!r} in {self.root}; {_have(known)}")
+            raise AmbiguousRun(f"{len(begun)} runs begin with {ref!r}: {_some(begun)}; type more characters")
+        raise UnknownRun(f"{self.root} has no run {ref!r}; {_have(known)}")
 
     def _back(self, ref: str, steps: int) -> Run:
         known = self.runs()
         if steps >= len(known):
-            raise UnknownRun(f"{ref} asks for {steps + 1} runs, {self.root} has {len(known)}")
+            runs = f"{steps + 1} run{'' if steps == 0 else 's'}"
+            raise UnknownRun(f"{ref} needs at least {runs}, but {self.root} has {len(known)}")
         return Run.open(known[-1 - steps].path)
 
     def size(self, run: Run) -> int:
@@ -155,4 +156,4 @@ def _some(known: list[RunSummary]) -> str:
 
 
 def _have(known: list[RunSummary]) -> str:
-    return f"there are {_some(known)}" if known else "there are no runs yet"
+    return f"it has {_some(known)}" if known else "it has no runs yet"

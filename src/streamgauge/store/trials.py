@@ -137,7 +137,7 @@ def start_trial(trials: Path, trial: Trial) -> PartialTrial:
     whole = trials / f"{trial.number:03d}"
     path = trials / f"{trial.number:03d}.partial"
     if whole.exists():
-        raise StoreError(f"{whole} is whole already; a finished trial is never written again")
+        raise StoreError(f"{whole} already exists; a finished trial is never overwritten")
     draft = trials / f".{trial.number:03d}.new"
     with told("begin", path):
         shutil.rmtree(draft, ignore_errors=True)

@@ -20,7 +20,7 @@ class HierarchicalAggregationParams(Windowed):
     height: Count = Field(default=3, ge=1, le=64, description="levels of groups above the sensors")
     frequency: Rate = Field(default=1.0, gt=0, le=10**6, description="messages per second of each sensor")
     slide: Duration | None = Field(
-        default=None, gt=0, description="time from one window to the next; left out: tumbling windows"
+        default=None, gt=0, description="time from one window to the next; omitted = tumbling windows"
     )
 
     @model_validator(mode="after")

@@ -23,9 +23,10 @@ class IngestParams(Params):
     """PURCHASES(userID, gemPackID, price, time), handed on as they come."""
 
     gem_packs: Count = Field(default=100, ge=1, le=10**9, description="number of gem packs: the keys of the records")
-    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who buy")
+    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who make purchases")
     distribution: Literal["normal", "uniform", "zipf", "single"] = Field(
-        default="normal", description="how purchases fall on gem packs"
+        default="normal",
+        description="how purchases are distributed over gem packs: normal, uniform, zipf, or single = all on one",
     )
 
     @model_validator(mode="after")
@@ -74,8 +75,8 @@ def reference(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Eve
 
 ingest = Workload(
     name="ingest",
-    summary="every purchase straight through, nothing done to it",
-    paper="van Dongen 2020",
+    summary="every purchase is an output, without any computation",
+    paper="van Dongen 2018",
     params=IngestParams,
     dimensions=(
         Dimension("gem_packs", "count", "higher", "number of keys that purchases have"),

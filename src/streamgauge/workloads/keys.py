@@ -31,7 +31,7 @@ def too_many(distribution: str, keys: int) -> str:
     if distribution not in ("normal", "zipf") or keys <= MOST_SHAPED:
         return ""
     most = f"a {distribution} distribution has at most {MOST_SHAPED:,} gem packs, not {keys:,}"
-    return f"{most}: take fewer, or the uniform distribution"
+    return f"{most}: use fewer, or the uniform distribution"
 
 
 def _exp_of_minus(eighth: Ints) -> Ints:

@@ -28,9 +28,9 @@ class TimeAttributeParams(Windowed, Sensors):
 
     window: Duration = Field(default=3 * _DAY, gt=0, description="length of the event-time window")
     slide: Duration = Field(default=_DAY, gt=0, description="time from one window to the next")
-    attribute: Attribute = Field(default="hour-of-day", description="the time attribute that joins the key")
+    attribute: Attribute = Field(default="hour-of-day", description="the time attribute that is part of the key")
     attribute_values: Count | None = Field(
-        default=None, ge=1, description="the attribute is taken modulo this; left out: all values that it has"
+        default=None, ge=1, description="the attribute is taken modulo this number; omitted = all its values"
     )
 
     @model_validator(mode="after")
@@ -38,7 +38,7 @@ class TimeAttributeParams(Windowed, Sensors):
         most = VALUES[self.attribute]
         if self.attribute_values is not None and self.attribute_values > most:
             raise impossible(
-                "attribute_values", f"{self.attribute} has {most} values, not as many as {self.attribute_values}"
+                "attribute_values", f"{self.attribute} has only {most} values, fewer than {self.attribute_values}"
             )
         return self
 

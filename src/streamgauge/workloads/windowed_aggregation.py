@@ -20,9 +20,11 @@ class WindowedAggregationParams(Windowed):
     window: Duration = Field(default=8 * 10**9, gt=0, description="length of the event-time window")
     slide: Duration = Field(default=4 * 10**9, gt=0, description="time from one window to the next")
     gem_packs: Count = Field(default=100, ge=1, le=10**9, description="number of gem packs: the keys of the sum")
-    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who buy")
+    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who make purchases")
     distribution: Literal["normal", "uniform", "zipf", "single"] = Field(
-        default="normal", description="how purchases fall on gem packs; single is Karimov's experiment 4"
+        default="normal",
+        description="how purchases are distributed over gem packs: normal, uniform, zipf, or single = all on one "
+        "(Karimov's experiment 4)",
     )
 
     @model_validator(mode="after")

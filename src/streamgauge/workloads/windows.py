@@ -42,6 +42,6 @@ class Windowed(Params):
             raise impossible(
                 "slide",
                 f"a slide of {format_duration(slide)} is longer than the window of {format_duration(self.window)}: "
-                "events between two windows would be in none",
+                "events between two windows would be in no window",
             )
         return self

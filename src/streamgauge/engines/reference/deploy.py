@@ -23,7 +23,7 @@ class ReferenceEngine:
     """The engine: options, and one process for all instances, whose capacities add up."""
 
     name = "reference"
-    summary = "a real process with known capacity, delays and faults: it shows whether the measurement is true"
+    summary = "a real process with known capacity, delays and faults, to test streamgauge"
     options: type[Options] = ReferenceOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
     transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
@@ -36,9 +36,9 @@ class ReferenceEngine:
         if o.stall_after and not o.stall:
             problems.append("stall_after needs stall, the length of the stall")
         if o.delay_spread and not o.delay:
-            problems.append("delay_spread needs delay: nothing spreads around 0s")
+            problems.append("delay_spread has no effect without delay; set delay, or remove delay_spread")
         if o.silent and (o.lose or o.duplicate or o.alter):
-            problems.append("a silent engine has no outputs to lose, duplicate or alter: leave those out")
+            problems.append("lose, duplicate and alter have no effect with silent: true; remove them")
         return problems
 
     def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
@@ -120,7 +120,7 @@ def queue_is(endpoints: Endpoints) -> dict[str, str]:
 
     Nothing on the queue, which knows what it has served.
     """
-    return {} if endpoints.kafka is None else {"queue_is": "published − end offset of the batch last begun"}
+    return {} if endpoints.kafka is None else {"queue_is": "published − end offset of the last batch that was started"}
 
 
 def _keys(params: dict[str, Any]) -> int:

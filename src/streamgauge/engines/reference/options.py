@@ -10,25 +10,27 @@ from streamgauge.model.types import Count, Duration, Rate, Share
 
 
 class ReferenceOptions(Options):
-    """What the reference engine can do, and how badly it behaves. Times count from the first events it sees."""
+    """Capacity, delays and faults of the reference engine. Times count from the first events that it reads."""
 
     capacity: Rate = Field(default=1_000_000.0, gt=0, description="events per second that one instance can process")
     delay: Duration = Field(default=0, ge=0, description="time that an output waits before it is released")
-    delay_spread: Share = Field(default=0.0, ge=0, le=3, description="log-normal spread of that delay; 0: constant")
+    delay_spread: Share = Field(default=0.0, ge=0, le=3, description="log-normal spread of that delay; 0 = constant")
     batch_interval: Duration = Field(
-        default=0, ge=0, description="trigger interval of micro-batches; 0s serves continuously"
+        default=0, ge=0, description="trigger interval of micro-batches; 0s = events are processed continuously"
     )
-    cores: Count = Field(default=1, ge=1, le=1024, description="how many of the system's cores it takes")
+    cores: Count = Field(default=1, ge=1, le=1024, description="number of cores that it gets")
     stall_after: Duration = Field(default=0, ge=0, description="time under load until it stalls")
-    stall: Duration = Field(default=0, ge=0, description="how long it reads nothing then; 0s: it never stalls")
-    crash_after: Duration | None = Field(default=None, ge=0, description="time under load until it crashes")
-    drop_after: Duration | None = Field(
-        default=None, ge=0, description="time under load until it drops a partition in the middle of a stream"
+    stall: Duration = Field(default=0, ge=0, description="how long it then reads nothing; 0s = it never stalls")
+    crash_after: Duration | None = Field(
+        default=None, ge=0, description="time under load until it crashes; omitted = it does not crash"
     )
-    lose: Count = Field(default=0, ge=0, description="how many outputs are lost, at seeded places")
-    duplicate: Count = Field(default=0, ge=0, description="how many outputs come twice")
-    alter: Count = Field(default=0, ge=0, description="how many outputs have a wrong sum")
-    silent: StrictBool = Field(default=False, description="whether it consumes and puts out nothing")
+    drop_after: Duration | None = Field(
+        default=None, ge=0, description="time under load until it closes a stream before its end"
+    )
+    lose: Count = Field(default=0, ge=0, description="number of outputs that are lost; the seed decides which")
+    duplicate: Count = Field(default=0, ge=0, description="number of outputs that are duplicated")
+    alter: Count = Field(default=0, ge=0, description="number of outputs that have a wrong sum")
+    silent: StrictBool = Field(default=False, description="read the input but produce no output")
 
 
 class WorkOrder(BaseModel):

@@ -161,10 +161,10 @@ class Work:
         """Crash, stall or drop a partition when the order says so. True: this turn reads nothing."""
         order = self.order
         if order.crash_after_ns is not None and elapsed >= order.crash_after_ns:
-            raise CrashOrdered(f"crashed, as ordered, after {format_duration(order.crash_after_ns)} of load")
+            raise CrashOrdered(f"crashed, as configured, after {format_duration(order.crash_after_ns)} of load")
         if order.stall_ns and not self.stalled and elapsed >= order.stall_after_ns:
             self.stalled = True
-            _say(f"stalls, as ordered, for {format_duration(order.stall_ns)}")
+            _say(f"stalls, as configured, for {format_duration(order.stall_ns)}")
             self.sleep_until(time.monotonic_ns() + order.stall_ns)
             self.schedule.rest(time.monotonic_ns())
             return True
@@ -181,7 +181,7 @@ class Work:
             return
         self.ends.break_off(self.dropped, start, cut.offsets[self.dropped])
         self.cancelled = True
-        _say(f"dropped partition {self.dropped.partition}, as ordered")
+        _say(f"dropped partition {self.dropped.partition}, as configured")
 
     def sleep_until(self, moment: int) -> None:
         """Sleep on an absolute deadline of the monotonic clock."""

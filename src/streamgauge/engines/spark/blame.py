@@ -46,7 +46,7 @@ def blame(error: BaseException, trace: str, pipeline: str = "") -> Blame:
         return Blame(f"your function failed at {name}:{number}: {short}", tuple(lines[:_LINES]), users=True)
     # Spark refuses a plan that only the user's function can have made; anything else may be Spark's own
     users = isinstance(error, AnalysisException)
-    sentence = f"your function {function} cannot be run: {short}" if users else short
+    sentence = f"Spark rejected your function {function}: {short}" if users else short
     return Blame(sentence, tuple(lines[:_LINES]), users=users)
 
 
@@ -55,8 +55,8 @@ def out_of_memory(lines: Iterable[str]) -> str:
     for line in lines:
         found = _MEMORY.search(line)
         if found:
-            why = found.group(1) or found.group(2) or "no further word"
-            return f"Spark ran out of memory ({why.strip()}); raise engine.memory, or let the job keep less"
+            why = found.group(1) or found.group(2) or "no details"
+            return f"Spark ran out of memory ({why.strip()}); increase engine.memory, or reduce the state of the job"
     return ""
 
 

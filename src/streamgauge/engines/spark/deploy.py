@@ -51,7 +51,7 @@ class SparkEngine:
     """The engine: options, a session that can serve many trials, and one query for each of them."""
 
     name = "spark"
-    summary = "Apache Spark Structured Streaming through PySpark, in local mode on cores of its own"
+    summary = "Apache Spark Structured Streaming through PySpark, in local mode on dedicated cores"
     options: type[Options] = SparkOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation", "ingest"})
     transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
@@ -62,7 +62,9 @@ class SparkEngine:
         problems = [own.problem(o.pipeline, "pipeline") if o.pipeline else ""]
         problems.append(own.problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
-            problems.append("reference is what a pipeline of yours must answer: name the pipeline too")
+            problems.append(
+                "reference has an effect only with pipeline; set pipeline to your function, or remove reference"
+            )
         if o.keys and not (o.reference and o.output_mode == "update"):
             problems.append("keys has an effect only with reference and output_mode: update; remove it")
         if _version() is None:
@@ -191,7 +193,7 @@ class SparkSession(Standing):
     def _lost(self, error: LineError) -> LaunchError:
         """The session's process is gone, or does not answer."""
         code = self._running.exit_code()
-        ended = "does not answer" if code is None else f"ended with {code}"
+        ended = "does not respond" if code is None else f"ended with exit code {code}"
         return _explained(LaunchError(f"Spark's process {ended}: {error}", self._running.tail(_LOG)), self._options)
 
     def end_query(self) -> None:
@@ -220,8 +222,8 @@ class SparkSession(Standing):
             "shuffle_partitions": shuffle_partitions(o),
             "mode": o.mode,
             "output_mode": o.output_mode,
-            "trigger": format_duration(o.trigger) if o.trigger else "as soon as one is done",
-            "session": f"{how}, a query of its own for each; this is trial {self._served} of the session",
+            "trigger": format_duration(o.trigger) if o.trigger else "as soon as one has ended",
+            "session": f"{how}, a separate query for each trial; this is trial {self._served} of the session",
         }
 
     def stop(self) -> None:

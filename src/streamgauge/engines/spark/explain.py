@@ -99,10 +99,18 @@ def _cpu(numbers: Columns, cores: int) -> list[Line]:
             f"Spark used {format_share(round(jvm + python, 3))} of its {noun}: the JVM {format_share(round(jvm, 3))}, "
             f"the Python workers {format_share(round(python, 3))}",
         ),
-        _line("garbage collection", gc, f"garbage collection took {format_share(round(gc, 3))} of that time"),
+        _line(
+            "garbage collection", gc, f"garbage collection took {format_share(round(gc, 3))} of the available core time"
+        ),
     ]
     if compiler > 0.01:
-        lines.append(_line("compiler", compiler, f"the JIT compiler was busy {format_share(round(compiler, 3))}"))
+        lines.append(
+            _line(
+                "compiler",
+                compiler,
+                f"JIT compilation took {format_share(round(compiler, 3))} of the available core time",
+            )
+        )
     return lines
 
 
@@ -120,8 +128,8 @@ def _batches(batches: Columns) -> list[Line]:
             "batch overhead",
             overhead / total,
             f"{count} micro-batches of {mean} and {format_count(rows // count)} events on average; "
-            f"{format_share(round(overhead / total, 3))} of their time was spent outside the work itself "
-            f"(offsets, planning {format_share(round(planning / total, 3))}, logs)",
+            f"{format_share(round(overhead / total, 3))} of the batch time was overhead: planning "
+            f"{format_share(round(planning / total, 3))}, offsets and write-ahead log the rest",
         )
     ]
     state, held = int(batches["state_rows"].max()), int(batches["state_bytes"].max())
@@ -132,10 +140,12 @@ def _batches(batches: Columns) -> list[Line]:
                 "state",
                 committing,
                 f"state: {format_count(state)} rows, {format_size(held)}; writing it took "
-                f"{format_share(round(committing, 3))} of the micro-batches' time",
+                f"{format_share(round(committing, 3))} of the batch time",
             )
         )
     dropped = int(batches["state_dropped"].sum())
     if dropped:
-        lines.append(_line("late rows", 1.0, f"{format_count(dropped)} rows came after the watermark and were dropped"))
+        lines.append(
+            _line("late rows", 1.0, f"{format_count(dropped)} rows arrived after the watermark and were dropped")
+        )
     return lines

@@ -18,21 +18,21 @@ def unfit(outputs: StructType) -> str:
     names = outputs.names
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        return f"puts out two columns with the name {twice[0]!r}: rename one of them with alias"
+        return f"outputs two columns with the name {twice[0]!r}; rename one of them with alias"
     kept = [name for name in names if name in RESERVED]
     if kept:
-        return f"puts out a column with the name {kept[0]!r}, which streamgauge adds to every output: rename it"
+        return f"outputs a column with the name {kept[0]!r}, which streamgauge adds to every output; rename it"
     for field in outputs.fields:
         nested = isinstance(field.dataType, (ArrayType, MapType, StructType))
         moment = isinstance(field.dataType, (TimestampType, TimestampNTZType, LongType))
         if (field.name in MOMENTS and not moment) or (field.name == "window_end" and nested):
             return (
-                f"puts out the column {field.name!r} as {field.dataType.simpleString()}: it must be a timestamp, "
-                "or have another name"
+                f"outputs the column {field.name!r} as {field.dataType.simpleString()}, but it must be a timestamp; "
+                "cast or rename it"
             )
         if not _storable(field.dataType):
             return (
-                f"puts out the column {field.name!r} as {field.dataType.simpleString()}, which cannot be stored: "
+                f"outputs the column {field.name!r} as {field.dataType.simpleString()}, which cannot be stored; "
                 "cast it to another type"
             )
     return ""

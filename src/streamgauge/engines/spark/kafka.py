@@ -59,7 +59,7 @@ def kafka_events(spark: SparkSession, ends: Ends, to: KafkaEnds, *, stream: bool
             raise
         raise CannotTravel(
             "Spark has no connector to Kafka: the jars in spark.jars do not contain it. Remove spark.jars from "
-            "engine.settings, and streamgauge passes the connector that `streamgauge setup kafka` fetches"
+            "engine.settings; streamgauge then passes the connector that `streamgauge setup kafka` downloads"
         ) from error
     how = reading(to.format, with_sequence(schema_of(ends.columns)))
     rows = records.selectExpr(f"{how.parsed} AS {ROW}", "timestamp AS ingested").selectExpr(*how.columns, "ingested")

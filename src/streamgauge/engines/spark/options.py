@@ -24,58 +24,74 @@ SettingText = Annotated[
 
 
 class SparkOptions(Options):
-    """Structured Streaming in local mode, on cores of its own."""
+    """Structured Streaming in local mode, on dedicated cores."""
 
-    cores: Count = Field(default=1, ge=1, le=1024, description="CPUs that Spark is pinned to")
+    cores: Count = Field(default=1, ge=1, le=1024, description="number of cores that Spark is pinned to")
     slots: Count = Field(
-        default=0, ge=0, le=4096, description="Spark's task slots; 0: as many as cores, real-time twice"
+        default=0,
+        ge=0,
+        le=4096,
+        description="task slots of Spark; 0 = as many as cores, in real-time mode cores plus shuffle partitions",
     )
     memory: Size = Field(default=2 << 30, ge=512 << 20, description="heap of the JVM")
     mode: Literal["micro-batch", "real-time"] = Field(
         default="micro-batch",
-        description="events in micro-batches, or each as it comes (Kafka and output_mode update alone)",
+        description="micro-batch, or real-time = each event is processed when it arrives (only with Kafka and "
+        "output_mode: update)",
     )
     trigger: Duration = Field(
         default=1_000_000_000,
         ge=0,
-        description="interval of micro-batches, 0s: the next when one is done; length of real-time batches, 5s on",
+        description="interval of micro-batches, 0s = the next one starts when one has ended; in real-time mode the "
+        "length of a batch, at least 5s",
     )
-    max_batch: Count = Field(default=0, ge=0, description="most events in a micro-batch; 0: all that are there")
+    max_batch: Count = Field(default=0, ge=0, description="maximum number of events per micro-batch; 0 = no limit")
     shuffle_partitions: Count = Field(
         default=0,
         ge=0,
         le=100_000,
-        description="0: as many as slots (tuned) or as cores (real-time), or Spark's own default of 200 (defaults)",
+        description="partitions of shuffles and state; 0 = as many as slots (tuned), Spark's default of 200 "
+        "(defaults), or as many as cores (real-time)",
     )
     state_store: Literal["memory", "rocksdb"] = Field(
-        default="memory", description="where state lives: the heap, or RocksDB with its changelog"
+        default="memory", description="where state is stored: memory = the heap, rocksdb = RocksDB with its changelog"
     )
     output_mode: Literal["append", "update"] = Field(
         default="append",
-        description="a window once when it is final, or at every change (Kafka alone)",
+        description="append = a window is emitted once, when it is final; update = at every change (only with Kafka)",
     )
     profile: Literal["tuned", "defaults"] = Field(
-        default="tuned", description="settings that were measured to be faster, or Spark as it comes"
+        default="tuned", description="tuned = settings that were measured to be faster, defaults = Spark's own settings"
     )
     variant: Literal["naive", "panes"] = Field(
-        default="naive", description="how sliding windows are written: every copy of a row, or sums of panes first"
+        default="naive",
+        description="how sliding windows are computed: naive = one copy of each row per window, panes = partial sums "
+        "per slide, combined into windows",
     )
     settings: dict[str, SettingText] = Field(
-        default_factory=dict, description="any Spark setting; wins over the profile"
+        default_factory=dict, description="any Spark settings by name; they override the profile"
     )
-    pipeline: str = Field(default="", description="your own function: my_job.py:orders; empty: the workload's own")
-    reference: str = Field(default="", description="what your function must answer: my_job.py:expected")
+    pipeline: str = Field(
+        default="", description="your own function, for example my_job.py:orders; empty = the built-in job"
+    )
+    reference: str = Field(
+        default="",
+        description="function that computes the expected results of your function, for example my_job.py:expected; "
+        "empty = results are not checked",
+    )
     keys: list[str] = Field(
         default_factory=list,
         description="key columns of your function's outputs in output_mode update; "
-        "empty: those that are named like columns of the events",
+        "empty = those that have the same names as columns of the events",
     )
     isolation: Literal["shared", "fresh"] = Field(
-        default="shared", description="one warm session for all trials, or a new one for each"
+        default="shared", description="shared = one warm session for all trials, fresh = a new session for each trial"
     )
     warm_load: Rate = Field(default=200_000.0, gt=0, description="load at which a new session is warmed up")
-    warm_limit: Duration = Field(default=60_000_000_000, ge=0, description="longest warm-up of a session; 0s: none")
-    stamp: StrictBool = Field(default=True, description="whether events are stamped with their ingestion time")
+    warm_limit: Duration = Field(
+        default=60_000_000_000, ge=0, description="longest warm-up of a session; 0s = no warm-up"
+    )
+    stamp: StrictBool = Field(default=True, description="add the time at which Spark read it to each event")
 
 
 class _Order(BaseModel):

@@ -51,7 +51,7 @@ def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 
     o, workload = SparkOptions.model_construct(**trial.options), workloads()[trial.workload]
     params = trial.params
     if o.variant == "panes" and not o.pipeline and "slide" in params and params["window"] % params["slide"]:
-        raise ValueError("panes need a slide that divides the window: change one of them, or take variant: naive")
+        raise ValueError("panes need a slide that divides the window: change one of them, or set variant: naive")
     name = f"{trial.workload}-{trial.number}"
     ends = Ends(
         queues=endpoints.queues,

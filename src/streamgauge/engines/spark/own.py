@@ -25,7 +25,7 @@ def split(named: str) -> tuple[Path, str]:
     """The file and the function of ``my_job.py:orders``."""
     file, colon, function = named.rpartition(":")
     if not colon or not file.endswith(".py") or not function.isidentifier():
-        raise NotAFunction(f"{named!r} names no function: write it like my_job.py:orders")
+        raise NotAFunction(f"{named!r} is not a function; write it like my_job.py:orders")
     return Path(file), function
 
 

@@ -17,11 +17,11 @@ def problems(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
     over_kafka = conditions.transport.name == "kafka"
     if options.output_mode == "update" and not over_kafka:
         yield (
-            "output_mode: update is for transport: kafka; Spark's Python data sources, which the queue has, "
-            "take append alone"
+            "output_mode: update needs transport: kafka, because Spark's Python data sources, which the queue uses, "
+            "support only append"
         )
     if over_kafka and not options.stamp:
-        yield "over Kafka the broker stamps every record as it is appended: leave stamp out"
+        yield "stamp has no effect over Kafka, where the broker stamps every record; remove stamp"
     if options.mode == "real-time":
         yield from _real_time(options, conditions)
     if not options.pipeline:
@@ -49,21 +49,26 @@ def _panes(conditions: Conditions) -> Iterator[str]:
 
 def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
     if conditions.transport.name != "kafka":
-        yield "mode: real-time reads from Kafka alone: set transport: kafka, or take mode: micro-batch"
+        yield "mode: real-time reads only from Kafka; set transport: kafka or mode: micro-batch"
     if options.output_mode != "update":
-        yield "mode: real-time puts out every change at once: set output_mode: update (append waits for a window's end)"
+        yield (
+            "mode: real-time emits every change immediately; set output_mode: update (append waits for the end of "
+            "a window)"
+        )
     if options.trigger < SHORTEST:
         yield (
-            f"the batches of mode: real-time last {format_duration(SHORTEST)} at least: set trigger: 5s or more "
-            "(outputs do not wait for their end)"
+            f"batches of mode: real-time last at least {format_duration(SHORTEST)}; set trigger: 5s or more (outputs "
+            "do not wait for the end of a batch)"
         )
     if options.state_store != "rocksdb":
-        yield "mode: real-time keeps its books in RocksDB, also for jobs without state: set state_store: rocksdb"
+        yield "mode: real-time needs RocksDB, even for jobs without state; set state_store: rocksdb"
     if options.max_batch:
-        yield "mode: real-time takes every event as it comes: leave max_batch out"
+        yield (
+            "max_batch has no effect with mode: real-time, which processes each event when it arrives; remove max_batch"
+        )
     known = workloads().get(conditions.workload)
     if not options.pipeline and known is not None and len(known.streams) > 1:
-        yield f"mode: real-time cannot join streams, and {known.name} has {len(known.streams)}: take mode: micro-batch"
+        yield f"mode: real-time cannot join streams, and {known.name} has {len(known.streams)}; set mode: micro-batch"
     yield from _too_few_slots(options, conditions)
 
 
@@ -78,6 +83,6 @@ def _too_few_slots(options: SparkOptions, conditions: Conditions) -> Iterator[st
         parts = f"{partitions} for the partitions of the stream"
         parts += f" and {shuffled} for those of the shuffle" if shuffled else ""
         yield (
-            f"mode: real-time needs {partitions + shuffled} slots, {parts}, and has {slots(options)}: "
-            f"set slots: {partitions + shuffled} (they may be more than cores), or fewer partitions"
+            f"mode: real-time needs {partitions + shuffled} slots, {parts}, but has {slots(options)}; "
+            f"set slots: {partitions + shuffled} (more than cores is allowed), or use fewer partitions"
         )

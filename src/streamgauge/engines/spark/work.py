@@ -163,7 +163,7 @@ class Session:
         except (Exception, SystemExit) as error:
             raise BlamedError(blame(error, traceback.format_exc(), order.pipeline)) from error
         if not isinstance(outputs, DataFrame):
-            sentence = f"{order.pipeline} returned {type(outputs).__name__}: a pipeline returns a streaming DataFrame"
+            sentence = f"{order.pipeline} returned {type(outputs).__name__}; it must return a streaming DataFrame"
             raise BlamedError(Blame(sentence, (), users=True))
         if problem := unfit(outputs.schema):
             raise BlamedError(Blame(f"your function {order.pipeline} {problem}", (), users=True))
@@ -204,9 +204,9 @@ class Session:
         except StreamingQueryException as error:
             found = blame(error, str(error), self.pipeline)
         except GONE as error:
-            found = Blame(f"Spark's JVM is gone: {error}", (), users=False)
+            found = Blame(f"Spark's JVM has ended: {error}", (), users=False)
         else:
-            found = Blame("the query ended by itself", (), users=False)
+            found = Blame("the query ended unexpectedly", (), users=False)
         if self.query is query:
             told = {"ended": found.sentence, "trace": list(found.trace), "users": found.users}
             self.line.tell({"query": number, **told})
@@ -221,14 +221,14 @@ class Session:
             except PySparkException as error:
                 left.append(f"the query did not stop: {error}")
             except GONE:
-                left.append("its JVM is gone")
+                left.append("its JVM has ended")
         self._hang_up()
         self.sampler.stop()
         try:
             self.recorder.close()
             left += self._leftovers()
         except GONE:
-            left.append("its JVM is gone")
+            left.append("its JVM has ended")
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
         return {"left": [*dict.fromkeys(left)]}  # a JVM that is gone is found gone twice

@@ -39,9 +39,9 @@ class Security:
 
     def __post_init__(self) -> None:
         if self.mechanism is not None and not (self.user and self.password):
-            raise ValueError(f"{self.mechanism} wants a user and a password")
+            raise ValueError(f"{self.mechanism} needs user and password")
         if (self.certificate is None) != (self.key is None):
-            raise ValueError("a client's certificate and its key come together")
+            raise ValueError("certificate and key need each other; set both, or none")
 
     @property
     def protocol(self) -> str:

@@ -35,7 +35,7 @@ class _Strict(BaseModel):
 
 def _a_name(text: str) -> str:
     if not text.replace("_", "a").isalnum() or not text.isascii() or text[0].isdigit():
-        raise ValueError("must be the name of a variable of the environment")
+        raise ValueError("must be the name of an environment variable")
     return text
 
 
@@ -43,23 +43,23 @@ class SecretFrom(_Strict):
     """Where a secret is found: in a variable of the environment, or in a file."""
 
     env: Annotated[StrictStr, Field(min_length=1), AfterValidator(_a_name)] | None = Field(
-        default=None, description="the variable of the environment that holds it"
+        default=None, description="the environment variable that contains it"
     )
     file: Annotated[StrictStr, Field(min_length=1)] | None = Field(
-        default=None, description="the file that holds it, and nothing else"
+        default=None, description="a file that contains it in one line, and nothing else"
     )
 
     @model_validator(mode="after")
     def _one(self) -> "SecretFrom":
         if (self.env is None) == (self.file is None):
-            raise ValueError("a secret has one place: {env: NAME} or {file: path}")
+            raise ValueError("must be either {env: NAME} or {file: path}")
         return self
 
 
 def _no_secret(said: object) -> object:
     """What stands in the file itself may be the secret: it is refused, and not repeated."""
     if said is not None and not isinstance(said, dict | SecretFrom):
-        raise ValueError("a secret does not stand in the file: say {env: NAME} or {file: path}")
+        raise ValueError("a password is not allowed in the experiment file; use {env: NAME} or {file: path}")
     return said
 
 
@@ -69,37 +69,47 @@ Reveal = Callable[[SecretFrom], SecretStr]
 
 
 class ClusterOptions(_Strict):
-    """A cluster that the user has."""
+    """An external cluster."""
 
     bootstrap: StrictStr = Field(
-        min_length=3, max_length=4000, description="host:port of a broker, more of them after commas"
+        min_length=3, max_length=4000, description="host:port of a broker; separate several with commas"
     )
-    tls: StrictBool = Field(default=False, description="whether connections are encrypted")
-    authority: StrictStr | None = Field(default=None, description="PEM file that signs the cluster's certificate")
+    tls: StrictBool = Field(default=False, description="encrypt connections")
+    authority: StrictStr | None = Field(
+        default=None,
+        description="PEM file with the certificates that sign those of the cluster; omitted = those that the system "
+        "trusts",
+    )
     certificate: StrictStr | None = Field(default=None, description="PEM file with the client's certificate")
     key: StrictStr | None = Field(default=None, description="PEM file with the client's key")
-    key_password: Secret = Field(default=None, description="where the password of the key is")
-    check_host: StrictBool = Field(default=True, description="whether a certificate must name the host")
-    mechanism: Mechanism | None = Field(default=None, description="how clients log in (SASL)")
-    user: StrictStr = Field(default="", description="who logs in")
-    password: Secret = Field(default=None, description="where the password is")
+    key_password: Secret = Field(default=None, description="where to read the password of the key")
+    check_host: StrictBool = Field(
+        default=True, description="require that the certificate of a broker contains its host name"
+    )
+    mechanism: Mechanism | None = Field(
+        default=None, description="how clients log in (SASL): PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512"
+    )
+    user: StrictStr = Field(default="", description="user name")
+    password: Secret = Field(default=None, description="where to read the password of the user")
 
     @model_validator(mode="after")
     def _whole(self) -> "ClusterOptions":
         if self.mechanism and not (self.user and self.password):
-            raise _combination("mechanism", f"{self.mechanism} wants a user and a password")
+            raise _combination("mechanism", f"{self.mechanism} needs user and password")
         if not self.mechanism and (self.user or self.password):
-            raise _combination("user", "a user and a password want a mechanism, such as SCRAM-SHA-512")
+            raise _combination("user", "user and password need mechanism, for example SCRAM-SHA-512")
         if (self.certificate is None) != (self.key is None):
-            raise _combination("certificate", "a client's certificate and its key come together")
+            raise _combination("certificate", "certificate and key need each other; set both, or none")
         if not self.tls and (self.authority or self.certificate):
-            raise _combination("tls", "certificates want tls: true")
+            raise _combination("tls", "authority and certificate need tls: true")
         if "@" in self.bootstrap:  # it may be a password, so it is not repeated
-            raise _combination("bootstrap", "no user and no password stand here: it is host:port, and user is a key")
+            raise _combination(
+                "bootstrap", "must be host:port, without a user or a password; set the keys user and password instead"
+            )
         for address in self.bootstrap.split(","):
             host, _, port = address.strip().rpartition(":")
             if not host or not port.isdigit():
-                raise _combination("bootstrap", f"{address.strip()!r} is no address of a broker: it is host:port")
+                raise _combination("bootstrap", f"{address.strip()!r} is not the address of a broker; write host:port")
         return self
 
     @property
@@ -136,37 +146,53 @@ def _combination(key: str, sentence: str) -> PydanticCustomError:
 
 
 class KafkaOptions(_Strict):
-    """A real Kafka between generator and system under test, and for its output."""
+    """Kafka topics between load generator and system under test, and for its outputs."""
 
-    format: FormatName = Field(default="binary", description="how events and outputs are written into records")
-    brokers: Count = Field(default=1, ge=1, le=MOST_BROKERS, description="brokers of ours, on the driver's cores")
+    format: FormatName = Field(
+        default="binary",
+        description="format of events and outputs in records: binary (packed decimals), json, or avro (plain datum)",
+    )
+    brokers: Count = Field(
+        default=1,
+        ge=1,
+        le=MOST_BROKERS,
+        description="number of local brokers, which run on the cores of the load driver",
+    )
     replication: Count = Field(default=1, ge=1, le=MOST_BROKERS, description="copies of every partition")
     producer: Literal["auto", "vectorised", "confluent"] = Field(
-        default="auto", description="what sends; auto: vectorised where the cluster allows it"
+        default="auto",
+        description="vectorised = whole batches over a plain connection, confluent = librdkafka, auto = vectorised "
+        "if there is no TLS, login or compression",
     )
     acks: Annotated[
         Acks,
         BeforeValidator(lambda said: str(said) if isinstance(said, int) else said),
         WithJsonSchema({"enum": [*get_args(Acks), 0, 1]}),
-    ] = Field(default="all", description="which brokers confirm a record")
-    linger: Duration = Field(default=0, ge=0, le=SECOND, description="how long events wait for more of them")
-    batch: Size = Field(default=1_000_000, ge=1_000, le=16_000_000, description="bytes of a batch at most")
-    compression: Compression = Field(default="none", description="of record batches")
-    commit_group: StrictBool = Field(
-        default=False, description="whether positions are also committed to a consumer group"
+    ] = Field(default="all", description="which brokers confirm a record: 0, 1 or all")
+    linger: Duration = Field(default=0, ge=0, le=SECOND, description="how long events may wait for more events")
+    batch: Size = Field(default=1_000_000, ge=1_000, le=16_000_000, description="largest size of a record batch")
+    compression: Compression = Field(
+        default="none", description="compression of record batches: none, gzip, snappy, lz4 or zstd"
     )
-    cluster: ClusterOptions | None = Field(default=None, description="a cluster that you have; else brokers of ours")
+    commit_group: StrictBool = Field(
+        default=False,
+        description="also commit positions to a consumer group, so that monitoring tools for Kafka show the lag",
+    )
+    cluster: ClusterOptions | None = Field(default=None, description="an external cluster; omitted = local brokers")
 
     @model_validator(mode="after")
     def _possible(self) -> "KafkaOptions":
         if self.cluster is None and self.replication > self.brokers:
             raise _combination(
-                "replication", f"{self.replication} copies need as many brokers; there are {self.brokers}"
+                "replication",
+                f"{self.replication} copies need at least {self.replication} brokers, but brokers is {self.brokers}",
             )
         if self.cluster is not None and self.brokers != 1:
-            raise _combination("brokers", "brokers of ours are not started beside a cluster that you have: remove one")
+            raise _combination(
+                "brokers", "local brokers cannot be combined with an external cluster; remove brokers or cluster"
+            )
         if self.producer == "vectorised" and not self._bare:
-            said = "the producer vectorised has neither TLS nor SASL nor compression: use confluent or auto"
+            said = "the producer vectorised supports neither TLS nor SASL nor compression; use confluent or auto"
             raise _combination("producer", said)
         return self
 

@@ -111,7 +111,7 @@ def open_producer(
     fits = cluster.plain and how.compression == "none"
     if kind == "vectorised" and not fits:
         raise KafkaFailure(
-            "the producer vectorised has neither TLS nor SASL nor compression: use confluent, or leave it open"
+            "the producer vectorised supports neither TLS nor SASL nor compression; use confluent or auto"
         )
     if kind == "confluent" or not fits:
         from streamgauge.transport.kafka.confluent import ConfluentProducer  # noqa: PLC0415 - librdkafka is large

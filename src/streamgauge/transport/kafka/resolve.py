@@ -24,7 +24,7 @@ def resolve(options: ClusterOptions, environment: Mapping[str, str], read: Read)
     """The user's cluster, with the secrets and files that it needs, or what is missing."""
     for name in ("authority", "certificate", "key"):
         if (path := getattr(options, name)) and not Path(path).expanduser().is_file():
-            raise SecretError(f"transport.cluster.{name}: there is no file {path}")
+            raise SecretError(f"transport.cluster.{name}: file {path} does not exist")
 
     def reveal(place: SecretFrom) -> SecretStr:
         return SecretStr(_fetched(place, environment, read))
@@ -44,17 +44,19 @@ def _fetched(place: SecretFrom, environment: Mapping[str, str], read: Read) -> s
         if not found:
             state = "is not set" if found is None else "is empty"
             raise SecretError(
-                f"a secret of your cluster should be in the variable {place.env}, which {state}; "
-                f"type: read -rs {place.env} && export {place.env}"
+                f"the environment variable {place.env}, which must contain a secret of your cluster, {state}; "
+                f"set it with: read -rs {place.env} && export {place.env}"
             )
         return found
     path = Path(str(place.file)).expanduser()
     try:
         found = read(path).rstrip("\r\n")
     except OSError as error:
-        raise SecretError(f"a secret of your cluster should be in the file {path}: {error.strerror}") from None
+        raise SecretError(
+            f"the file {path}, which must contain a secret of your cluster, cannot be read: {error.strerror}"
+        ) from None
     except UnicodeDecodeError:
-        raise SecretError(f"a secret of your cluster should be in the file {path}, which is no text") from None
+        raise SecretError(f"the file {path}, which must contain a secret of your cluster, is not a text file") from None
     if not found or "\n" in found:
-        raise SecretError(f"the file {path} should hold a secret of your cluster in one line, and nothing else")
+        raise SecretError(f"the file {path} must contain a secret of your cluster in one line, and nothing else")
     return found
