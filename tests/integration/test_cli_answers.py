@@ -88,7 +88,7 @@ def test_shares_of_the_load_of_a_profile_are_shares_of_what_was_offered(tmp_path
     (trial,) = run(tmp_path, RAMP, *changes).document["trials"]
     assert trial["load"] == 2000.0
     assert trial["verdict"] == "SUSTAINED"
-    assert "2.00% of the load" in trial["reasons"][0]
+    assert "2.00 % of the load" in trial["reasons"][0]
     assert trial["checks"][1]["threshold"] == 10_000.0
 
 

@@ -33,9 +33,11 @@ def test_a_terminal_without_these_characters_gets_others(tmp_path: Path, encodin
     said = in_shell("", "run", write(tmp_path, MEASURE), "--out", tmp_path / "runs", PYTHONIOENCODING=encoding)
     assert said.code == 0, said.err
     assert "SUSTAINED" in said.out
-    assert "..." in said.out, "the ellipsis of an interval is written with dots"
     shown = in_shell("", "show", "--out", tmp_path / "runs", PYTHONIOENCODING=encoding)
     assert (shown.code, shown.out) == (0, said.out)
+    wrong = in_shell("", "plan", write(tmp_path, MEASURE + "more…: 1\n", "wrong.yaml"), PYTHONIOENCODING=encoding)
+    assert wrong.code == 2
+    assert "more..." in wrong.err, "an ellipsis is written with dots"
 
 
 @pytest.mark.parametrize("verb", ["engines", "workloads", "doctor", "schema", "plan", "--help"])

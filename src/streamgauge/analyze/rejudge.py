@@ -17,6 +17,9 @@ _SHOWN = 3
 
 Source = Literal["journals", "seconds"]
 
+_WORDING = {"reasons", "sentence"}
+"""Fields whose text another version may word differently: the values behind them are compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejudged:
@@ -97,6 +100,8 @@ def unlike_values(name: str, stored: object, again: object) -> Iterator[str]:
     """A sentence for each innermost value that differs. Numbers that are none are equal to themselves."""
     if is_dataclass(stored) and type(stored) is type(again):
         for field in fields(stored):
+            if field.name in _WORDING:
+                continue
             yield from unlike_values(f"{name}.{field.name}", getattr(stored, field.name), getattr(again, field.name))
     elif isinstance(stored, dict) and isinstance(again, dict) and stored.keys() == again.keys():
         for key in stored:
