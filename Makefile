@@ -21,12 +21,12 @@ test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones o
 	@$(PYTEST) --durations=20 -n auto -m 'not realtime and not soak'
 	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration
 
-check: $(READY) ## Format, lint, types, import rules and the rules of the house
+check: $(READY) ## Format, lint, types, import rules and the rules of the architecture
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
-	@$(PYTEST) tests/house
+	@$(PYTEST) tests/architecture
 
 format: $(READY) ## Put the code into its form
 	@$(BIN)/ruff format .
@@ -72,7 +72,7 @@ $(JAVA): $(READY)
 	@$(BIN)/streamgauge setup spark >&2 && touch $@
 
 # The tests start Kafka brokers. Their jars are fetched once, with Maven, into the user's cache.
-$(KAFKA): $(JAVA) src/streamgauge/transport/kafka/jars.toml
+$(KAFKA): $(JAVA) src/streamgauge/install/jars.toml
 	@$(BIN)/streamgauge setup kafka >&2 && touch $@
 
 # The report is tested in a real browser. Where apt may be used without a password, a missing one is installed; elsewhere

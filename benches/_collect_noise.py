@@ -30,14 +30,14 @@ from streamgauge.judge import decide, measure
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Ask, Recording
 from streamgauge.parse import read
-from streamgauge.run.clock import Limits
-from streamgauge.run.execute import execute
+from streamgauge.processes.placement import place
 from streamgauge.run.explore import trial_of
-from streamgauge.run.kafka import Ground, kafka_of
-from streamgauge.run.place import place
-from streamgauge.run.standing import Systems
-from streamgauge.run.watching import Silence, Unkept
+from streamgauge.run.limits import Limits
+from streamgauge.run.systems import Systems
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Silence, Unkept
 from streamgauge.store.journal import read_rows
+from streamgauge.transports.kafka.transport import Ground, kafka_of
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 SHARES = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3, 0.85)

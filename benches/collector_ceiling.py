@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from streamgauge.model.units import format_rate
-from streamgauge.run.ceilings import collector_ceiling
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import place
+from streamgauge.run.calibrate.max_load import collector_ceiling
 
 
 def main() -> None:

@@ -13,15 +13,15 @@ import numpy as np
 
 from benches.search_accuracy import OBJECTIVES, THETA, WORKLOAD, Nowhere
 from streamgauge.engines.simulated import SimulatedOptions, simulated
-from streamgauge.judge import Watch, decide, measure, rule
+from streamgauge.judge import Watch, decide, measure, trend_rules
 from streamgauge.judge.measure import floor
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.profile import constant
 from streamgauge.model.trial import Ask, Purpose, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Limits
-from streamgauge.run.execute import execute
-from streamgauge.run.watching import Silence
+from streamgauge.run.limits import Limits
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Silence
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 RATIOS = (0.5, 0.8, 0.95, 0.97, 1.03, 1.05, 1.2, 1.5)
@@ -96,7 +96,7 @@ def full_length(count: int, pool: ProcessPoolExecutor) -> None:
                     for name in ("SUSTAINED", "OVERLOADED", "UNDECIDED")
                 ]
                 length = float(np.mean([seconds for _, seconds in answers]))
-                asked = f"{noise:5.0%}  {limit:3} s  {rule.looks(FULL, limit):5}  {ratio:<15}"
+                asked = f"{noise:5.0%}  {limit:3} s  {trend_rules.looks(FULL, limit):5}  {ratio:<15}"
                 found = f"{parts[0]:9.2%}  {parts[1]:10.2%}  {parts[2]:9.2%}  {length:7.1f} s"
                 print(f"  {asked}  {found}", flush=True)
 
@@ -106,18 +106,18 @@ def returning(noise: float, length: int, seed: int) -> bool:
     rng, level, walk = np.random.default_rng(seed), 0.0, 0.0
     lag = np.empty(length)
     for i, shock in enumerate(rng.standard_normal(length)):
-        level = shock if i == 0 else rule.MEMORY * level + math.sqrt(1 - rule.MEMORY**2) * shock
-        walk = max(walk + THETA + rule.BEYOND + noise * level, 0.0)
+        level = shock if i == 0 else trend_rules.MEMORY * level + math.sqrt(1 - trend_rules.MEMORY**2) * shock
+        walk = max(walk + THETA + trend_rules.BEYOND + noise * level, 0.0)
         lag[i] = walk
     time = np.arange(1.0, length + 1)
-    seen = rule.Evidence(None, THETA, 1.0, float(length), math.inf, floor=floor(time, lag, 1.0, 0.0))
-    return rule.returned(seen)
+    seen = trend_rules.Evidence(None, THETA, 1.0, float(length), math.inf, floor=floor(time, lag, 1.0, 0.0))
+    return trend_rules.returned(seen)
 
 
 def returns(count: int, pool: ProcessPoolExecutor) -> None:
     """Print how often the rule on returns to the floor mistakes a growing system for one that holds."""
-    most = f"at most {rule.MISTAKEN:.0%} may pass"
-    print(f"returns to the floor, {count} walks each that grow by θ + {rule.BEYOND:.1%}; {most}")
+    most = f"at most {trend_rules.MISTAKEN:.0%} may pass"
+    print(f"returns to the floor, {count} walks each that grow by θ + {trend_rules.BEYOND:.1%}; {most}")
     for noise in (0.02, 0.05, 0.10, 0.20):
         rates = [
             sum(pool.map(partial(returning, noise, length), range(count), chunksize=50)) / count

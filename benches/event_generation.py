@@ -5,7 +5,7 @@ import time
 
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_rate
-from streamgauge.workloads.purchases import Purchases
+from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 REPEATS = 7

@@ -22,20 +22,19 @@ import pyarrow as pa
 from streamgauge.cli.cache import cache_folder
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_duration, format_rate
-from streamgauge.run.brokers import broker_runtime, start_brokers, until
-from streamgauge.run.chronicle import p99
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
-from streamgauge.run.sources import Source, open_source
-from streamgauge.transport.kafka.administer import Administration
-from streamgauge.transport.kafka.broker import Runtime
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.formats import keys_of, numbered, open_format, with_sequence
-from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, open_producer
-from streamgauge.transport.kafka.topics import Topic, topic_name
-from streamgauge.transport.quicken import quicken
-from streamgauge.transport.without_pandas import without_pandas
+from streamgauge.processes.child import quicken, without_pandas
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import place
+from streamgauge.run.driver.journals import p99
+from streamgauge.run.driver.send_schedule import Source, open_source
+from streamgauge.transports.kafka.brokers.admin import Administration
+from streamgauge.transports.kafka.brokers.config import Runtime
+from streamgauge.transports.kafka.brokers.start import broker_runtime, start_brokers, until
+from streamgauge.transports.kafka.client.producer import Kind, Part, Producer, Sending, open_producer
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.formats.formats import keys_of, numbered, open_format, with_sequence
+from streamgauge.transports.kafka.topics import Topic, topic_name
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 RECORDS = {40: 4_000_000, 100: 3_000_000, 200: 2_000_000}

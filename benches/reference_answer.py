@@ -5,10 +5,10 @@ import time
 
 import numpy as np
 
-from streamgauge.judge.account import account
+from streamgauge.judge.outputs import account
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
-from streamgauge.workloads.sums import Reference
+from streamgauge.workloads.references.window_sums import Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 REPEATS = 5

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from streamgauge.model.calibration import CLIP
 from streamgauge.model.units import format_duration, format_rate
-from streamgauge.run.ceilings import CONFIRM, PROBE, SAFE_LAG, queue_ceiling, schedule_lag, timely_rates
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import place
+from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SAFE_LAG, queue_ceiling, schedule_lag, timely_rates
 
 
 def main() -> None:

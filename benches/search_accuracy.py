@@ -19,10 +19,10 @@ from streamgauge.model.finding import Told
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Limits
-from streamgauge.run.execute import execute
 from streamgauge.run.explore import trial_of
-from streamgauge.run.watching import Silence
+from streamgauge.run.limits import Limits
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Silence
 from streamgauge.search import build
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 

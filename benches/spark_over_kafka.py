@@ -16,7 +16,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.units import format_rate
 from streamgauge.parse import read
 from streamgauge.parse.shipped import shipped_text
-from streamgauge.run.clock import Limits
+from streamgauge.run.limits import Limits
 
 FORMATS = ("binary", "json", "avro")
 

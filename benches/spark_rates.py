@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from streamgauge.engines.base import Ground
+from streamgauge.engines.contract import Ground
 from streamgauge.engines.spark import spark
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding
@@ -19,12 +19,13 @@ from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND, format_rate
 from streamgauge.parse import read
 from streamgauge.parse.shipped import shipped_text
-from streamgauge.run.clock import Limits, now
+from streamgauge.processes.clock import now
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import bind, place, usable_cores
 from streamgauge.run.environment import capture
 from streamgauge.run.explore import explore, trial_of
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import bind, place, usable_cores
-from streamgauge.run.stage import pinned, staged, start
+from streamgauge.run.limits import Limits
+from streamgauge.run.trial.processes import pinned, staged, start
 from streamgauge.store import Run, Store
 
 VARIANTS = ("naive", "panes")

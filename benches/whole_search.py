@@ -6,7 +6,7 @@ from pathlib import Path
 
 from streamgauge.model.units import format_rate
 from streamgauge.parse import read
-from streamgauge.run.clock import now
+from streamgauge.processes.clock import now
 from streamgauge.run.environment import capture
 from streamgauge.run.explore import explore
 from streamgauge.store import Store

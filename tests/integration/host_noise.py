@@ -13,7 +13,7 @@ from types import TracebackType
 
 from streamgauge.judge.disturbed import MOST_TAKEN
 from streamgauge.model.units import format_share
-from streamgauge.run.procfs import TICK_US, Core, Stat, parse_cores, parse_stat, tree
+from streamgauge.processes.procfs import TICK_US, Core, Stat, parse_cores, parse_stat, tree
 
 OURS: set[int] = set()
 """Processes that are not below this one and belong to a test all the same, such as one that disturbs on purpose."""

@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 
 from streamgauge.cli.cache import cache_folder
-from streamgauge.engines.java import find_java
-from streamgauge.run.brokers import Brokers, broker_runtime, start_brokers, until
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
-from streamgauge.transport.kafka.administer import Administration
-from streamgauge.transport.kafka.broker import Runtime
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.install.java import find_java
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import place
+from streamgauge.transports.kafka.brokers.admin import Administration
+from streamgauge.transports.kafka.brokers.config import Runtime
+from streamgauge.transports.kafka.brokers.start import Brokers, broker_runtime, start_brokers, until
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.topics import Topic, topic_name
 
 needs_kafka = pytest.mark.skipif(find_java() is None, reason="Kafka needs a Java")
 """Put it on every test file that starts a broker."""

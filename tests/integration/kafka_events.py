@@ -9,10 +9,10 @@ from kafka_broker import shared
 
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
-from streamgauge.run.sources import Source, open_source
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.formats import keys_of, numbered, open_format
-from streamgauge.transport.kafka.producer import Kind, Part, Producer, Sending, Tick, open_producer
+from streamgauge.run.driver.send_schedule import Source, open_source
+from streamgauge.transports.kafka.client.producer import Kind, Part, Producer, Sending, Tick, open_producer
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.formats.formats import keys_of, numbered, open_format
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 PARTITIONS = 3

@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 from random_pairs import Pair
 from spark_trial import spark_trial
 
-from streamgauge.engines.base import Endpoints, UsersCodeFailed, Watermark
+from streamgauge.engines.contract import Endpoints, UsersCodeFailed, Watermark
 from streamgauge.engines.spark import spark
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.engines.spark.explain import BATCH_LOG, watermark
 from streamgauge.engines.spark.options import QueryOrder
-from streamgauge.engines.spark.orders import query_order
+from streamgauge.engines.spark.session import query_order
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.ask_reference import events
-from streamgauge.run.check_outputs import OutputCheck
-from streamgauge.run.collect import Collector
-from streamgauge.run.orders import CollectOrder, Tokens
-from streamgauge.transport.backlog import Backlog
-from streamgauge.transport.books import Lane
-from streamgauge.transport.queue_server import QueueServer
+from streamgauge.run.collector.collector import Collector
+from streamgauge.run.driver.specs import CollectOrder, Tokens
+from streamgauge.run.trial.outputs import OutputCheck
+from streamgauge.run.trial.reference_function import events
+from streamgauge.transports.ledger import Lane
+from streamgauge.transports.queue.buffer import Backlog
+from streamgauge.transports.queue.server import QueueServer
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 EVENTS, LOAD = 3_000, 1_000.0

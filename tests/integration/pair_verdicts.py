@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pair_trial import EVENTS, ORIGIN, Ask, check_of, pair_file, pair_trial, play_pair
 from random_pairs import Pair, differs
 
-from streamgauge.run.ask_reference import events
+from streamgauge.run.trial.reference_function import events
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 

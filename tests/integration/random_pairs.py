@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from streamgauge.engines.spark.own import load
+from streamgauge.engines.spark.user_code import load
 
 Kind = Literal["right", "wrong", "users-fault"]
 

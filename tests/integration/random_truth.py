@@ -7,7 +7,7 @@ from random_experiments import Drawn
 
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.parse import read
-from streamgauge.search.questions import lines
+from streamgauge.search.goals import lines
 from streamgauge.workloads.registry import workloads
 
 Document = dict[str, Any]

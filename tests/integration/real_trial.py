@@ -16,9 +16,9 @@ import numpy as np
 import psutil
 from host_noise import OURS
 
-from streamgauge.engines.base import RealEngine, Standing
+from streamgauge.engines.contract import RealEngine, Standing
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.engines.reference.engine import ReferenceOptions
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
@@ -27,20 +27,24 @@ from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.model.trial import Ask, Recording, Trial
 from streamgauge.model.units import SECOND, format_share
 from streamgauge.parse.objectives import objective
-from streamgauge.run.orders import DriveOrder
-from streamgauge.run.perform import perform
-from streamgauge.run.place import place
-from streamgauge.run.watching import Silence
+from streamgauge.processes.placement import place
+from streamgauge.run.driver.specs import DriveOrder
+from streamgauge.run.trial.perform import perform
+from streamgauge.run.trial.setup import Silence
 from streamgauge.store.journal import read_rows
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 if TYPE_CHECKING:
-    from streamgauge.run.kafka import Kafka
+    from streamgauge.transports.kafka.transport import Kafka
 
 MILLI = 1_000_000
 WARMUP, JUDGED = 1, 2
 """Seconds of a short trial: left out, and judged."""
-DRIVER, COLLECTOR, ENGINE = "streamgauge.run.drive", "streamgauge.run.collect", "streamgauge.engines.reference.work"
+DRIVER, COLLECTOR, ENGINE = (
+    "streamgauge.run.driver.generator",
+    "streamgauge.run.collector.collector",
+    "streamgauge.engines.reference.worker",
+)
 NOISY = 0.03
 """Share of a core, used by strangers or stolen in a single second, that disturbs a trial."""
 PLACEMENT = place({})

@@ -13,21 +13,21 @@ from real_trial import Kept, Played, Sabotage, Saboteur, objectives
 from spark_trial import PLACEMENT, spark_trial
 
 from streamgauge.cli.cache import cache_folder
-from streamgauge.engines.base import Ground
+from streamgauge.engines.contract import Ground
 from streamgauge.engines.spark import spark
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.judge import Watch, decide, measure
-from streamgauge.model.transport import TransportChoice
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.trial import Trial
-from streamgauge.run.kafka import Ground as KafkaGround
-from streamgauge.run.kafka import kafka_of
-from streamgauge.run.launch import Launcher
-from streamgauge.run.perform import perform
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.options import KafkaOptions
+from streamgauge.processes.launch import Launcher
+from streamgauge.run.trial.perform import perform
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.transport import Ground as KafkaGround
+from streamgauge.transports.kafka.transport import kafka_of
+from streamgauge.workloads.parameters import SKEW
 from streamgauge.workloads.registry import workloads
-from streamgauge.workloads.windows import SKEW
 
 
 def on_kafka(

@@ -13,18 +13,18 @@ from typing import Any
 import psutil
 from real_trial import Played, Sabotage, play
 
-from streamgauge.engines.base import Ground
+from streamgauge.engines.contract import Ground
 from streamgauge.engines.spark import spark
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.check_outputs import OutputCheck
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import place
-from streamgauge.run.stage import Stage, finish, horizon, pinned, staged, start
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import place
+from streamgauge.run.trial.outputs import OutputCheck
+from streamgauge.run.trial.processes import Stage, finish, horizon, pinned, staged, start
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 PLACEMENT = place({})

@@ -15,13 +15,12 @@ from typing import Any
 import psutil
 from pydantic import Field
 
-from streamgauge.engines.base import Deployment, Endpoints, Ground, Options, Standing, Warming
-from streamgauge.engines.reference.deploy import ReferenceDeployment, ReferenceEngine, reference
-from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.engines.contract import Deployment, Endpoints, Ground, Options, Standing, Warming
+from streamgauge.engines.reference.engine import ReferenceDeployment, ReferenceEngine, ReferenceOptions, reference
+from streamgauge.model.options import Duration
 from streamgauge.model.trial import Trial
-from streamgauge.model.types import Duration
 from streamgauge.model.units import SECOND
-from streamgauge.transport.child import Child, LineReady, Running, Starts
+from streamgauge.processes.spec import Child, LineReady, Running, Starts
 
 MARK = "a system that stays up"
 _STAYS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"

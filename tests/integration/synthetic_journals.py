@@ -11,16 +11,16 @@ import pyarrow as pa
 
 from streamgauge.analyze.journals import Journals
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import DRIVER, MISSING, SUT
-from streamgauge.run.chronicle import Chronicle, Ticks
-from streamgauge.run.collect import HICCUPS, SECONDS, Archive
-from streamgauge.run.monitor import CORES, ROLES
-from streamgauge.run.place import Placement
-from streamgauge.run.tell import KIND_NUMBER, LATENCIES, Tally, gather, latency_rows, tally
+from streamgauge.processes.placement import Placement
+from streamgauge.run.collector.collector import HICCUPS, SECONDS, Archive
+from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, Tally, gather, latency_rows, tally
+from streamgauge.run.driver.journals import Chronicle, Ticks
+from streamgauge.run.monitor.monitor import CORES, ROLES
+from streamgauge.run.trial.assemble import DRIVER, MISSING, SUT
 from streamgauge.store.journal import Journal
-from streamgauge.transport.attempts import Arrival
-from streamgauge.transport.books import Ack
-from streamgauge.transport.kafka.ledger import Append
+from streamgauge.transports.kafka.ledger import Append
+from streamgauge.transports.ledger import Ack
+from streamgauge.transports.queue.attempts import Arrival
 
 Random = np.random.Generator
 WALL_US = 1_800_000_000_000_123

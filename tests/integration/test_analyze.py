@@ -13,14 +13,14 @@ import synthetic_journals as synthetic
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from streamgauge.analyze.arithmetic import bucket, floor_division
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.recompute import recompute
 from streamgauge.analyze.rejudge import unlike_seconds
+from streamgauge.analyze.seconds import bucket, floor_division
 from streamgauge.analyze.session import session
-from streamgauge.engines.java import find_java
+from streamgauge.install.java import find_java
 from streamgauge.model.seconds import COLUMNS, OUTPUT_KINDS, Seconds
-from streamgauge.run.assemble import assemble
+from streamgauge.run.trial.assemble import assemble
 from streamgauge.stats import buckets
 from streamgauge.store import Run
 

@@ -13,8 +13,7 @@ from cli_session import EXPERIMENT, streamgauge, write
 from streamgauge.cli.main import app
 from streamgauge.model.units import SECOND
 from streamgauge.parse import shipped_names
-from streamgauge.store.documents import encode
-from streamgauge.store.formats import FORMAT
+from streamgauge.store.documents import FORMAT, encode
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store"
 VERBS = [command.name for command in app.registered_commands if command.name]

@@ -10,7 +10,7 @@ import pytest
 from cli_session import EXPERIMENT, MEASURE, start, streamgauge, write
 
 ROOT = Path(__file__).resolve().parents[2]
-VENDOR = ROOT / "src/streamgauge/report/vendor"
+VENDOR = ROOT / "src/streamgauge/report/render/html/vendor"
 
 
 @pytest.fixture

@@ -14,12 +14,12 @@ import pytest
 
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Clock
-from streamgauge.run.launch import Launcher, Process
-from streamgauge.run.orders import DriveOrder, DriverLine, Tokens, driver_child
+from streamgauge.processes.clock import Clock
+from streamgauge.processes.launch import Launcher, Process
+from streamgauge.run.driver.specs import DriveOrder, DriverLine, Tokens, driver_child
 from streamgauge.store.journal import read_rows
-from streamgauge.transport.queue_reader import QueueReader
-from streamgauge.workloads.purchases import Purchases
+from streamgauge.transports.queue.reader import QueueReader
+from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 MILLI = 1_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.run.calibrate import Site, _capacity, _latency
-from streamgauge.run.ceilings import collector_ceiling, queue_ceiling, schedule_lag
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import Placement
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import Placement
+from streamgauge.run.calibrate.calibrate import Site, _capacity, _latency
+from streamgauge.run.calibrate.max_load import collector_ceiling, queue_ceiling, schedule_lag
 
 
 @pytest.fixture

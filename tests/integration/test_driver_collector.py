@@ -13,12 +13,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
-from streamgauge.run.clock import Clock
-from streamgauge.run.launch import Launcher
-from streamgauge.run.orders import CollectOrder, CollectorLine, Tokens, collector_child
+from streamgauge.processes.clock import Clock
+from streamgauge.processes.launch import Launcher
+from streamgauge.run.driver.specs import CollectOrder, CollectorLine, Tokens, collector_child
 from streamgauge.stats import buckets
 from streamgauge.store.journal import read_parts, read_rows
-from streamgauge.transport.output_writer import OutputWriter
+from streamgauge.transports.queue.outputs import OutputWriter
 
 MILLI = 1_000_000
 STAMP = pa.timestamp("us", "UTC")
@@ -95,7 +95,7 @@ PUT_AND_DIE = """
 import os, sys, json
 import pyarrow as pa
 from pyarrow import flight
-from streamgauge.transport.token import options
+from streamgauge.transports.queue.server import options
 client = flight.FlightClient(sys.argv[1])
 key = json.dumps({"query": "sums", "batch": 0, "partition": 0, "attempt": 0}).encode()
 rows = pa.record_batch({"key": [1, 2, 3]})

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from streamgauge.model.units import SECOND
-from streamgauge.run.launch import Launcher
-from streamgauge.run.monitor import Monitor, available
-from streamgauge.run.usage import Role
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.spec import Child, LineReady
+from streamgauge.run.monitor.monitor import Monitor, available
+from streamgauge.run.monitor.usage import Role
 from streamgauge.store.journal import read_rows
-from streamgauge.transport.child import Child, LineReady
 
 pytestmark = pytest.mark.skipif(not available(), reason="only Linux can be watched")
 SPIN = "print('ready', flush=True)\nwhile True: pass"

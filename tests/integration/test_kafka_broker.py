@@ -22,12 +22,12 @@ from kafka_broker import CORES, administration, fresh_topic, launched, needs_kaf
 from pydantic import SecretStr
 from survivors import MARK, marked, within
 
-from streamgauge.run.brokers import Brokers, start_brokers, until
-from streamgauge.transport.kafka.administer import Administration, ClusterError, Leftovers, WrongLeaders
-from streamgauge.transport.kafka.cluster import Cluster, Security
-from streamgauge.transport.kafka.producer import Part, open_producer
-from streamgauge.transport.kafka.reader import open_ends, read_topic
-from streamgauge.transport.kafka.topics import Topic, run_of, topic_name
+from streamgauge.transports.kafka.brokers.admin import Administration, ClusterError, Leftovers, WrongLeaders
+from streamgauge.transports.kafka.brokers.start import Brokers, start_brokers, until
+from streamgauge.transports.kafka.client.producer import Part, open_producer
+from streamgauge.transports.kafka.client.reader import open_ends, read_topic
+from streamgauge.transports.kafka.cluster import Cluster, Security
+from streamgauge.transports.kafka.topics import Topic, run_of, topic_name
 
 pytestmark = needs_kafka
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from kafka_broker import launched, needs_kafka
 
-from streamgauge.run.brokers import Brokers, start_brokers, until
-from streamgauge.transport.kafka.administer import Administration, ClusterError
-from streamgauge.transport.kafka.inflate import InflateError
-from streamgauge.transport.kafka.producer import Kind, Part, Producer, TooFarBehind, open_producer
-from streamgauge.transport.kafka.protocol import KafkaFailure, Refused, Unreachable
-from streamgauge.transport.kafka.resolve import SecretError
-from streamgauge.transport.kafka.topics import Topic, topic_name
-from streamgauge.transport.kafka.unpack import RecordError
+from streamgauge.transports.kafka.brokers.admin import Administration, ClusterError
+from streamgauge.transports.kafka.brokers.start import Brokers, start_brokers, until
+from streamgauge.transports.kafka.client.decode import RecordError
+from streamgauge.transports.kafka.client.decompress import InflateError
+from streamgauge.transports.kafka.client.producer import Kind, Part, Producer, TooFarBehind, open_producer
+from streamgauge.transports.kafka.client.protocol import KafkaFailure, Refused, Unreachable
+from streamgauge.transports.kafka.secrets import SecretError
+from streamgauge.transports.kafka.topics import Topic, topic_name
 
 pytestmark = needs_kafka
 KINDS: tuple[Kind, ...] = ("vectorised", "confluent")

@@ -15,10 +15,9 @@ from cli_session import streamgauge
 from kafka_broker import needs_kafka
 
 from streamgauge.cli.cache import cache_folder
-from streamgauge.run.fetch_jars import FetchError, fetch_jars
-from streamgauge.run.launch import Launcher
-from streamgauge.store.cache import WrongFiles, faults, furnish
-from streamgauge.transport.kafka.jars import Jar, Jars
+from streamgauge.install.cache import WrongFiles, faults, furnish
+from streamgauge.install.jars import FetchError, Jar, Jars, fetch_jars
+from streamgauge.processes.launch import Launcher
 
 CONTENT = {"alpha": b"first", "beta": b"second"}
 JARS = Jars(
@@ -113,7 +112,7 @@ def test_without_maven_the_line_to_type_is_said(
 
 KILLED = """
 import os, pathlib, signal, sys
-from streamgauge.store.cache import furnish
+from streamgauge.install.cache import furnish
 def fill(draft):
     (draft / "alpha").write_bytes(b"")
     os.kill(os.getpid(), signal.SIGKILL)

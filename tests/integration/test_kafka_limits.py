@@ -7,11 +7,11 @@ import pytest
 from kafka_broker import administration, needs_kafka, shared
 from kafka_events import KINDS
 
-from streamgauge.run.try_cluster import try_cluster
-from streamgauge.transport.kafka.options import KafkaOptions
-from streamgauge.transport.kafka.producer import Kind, Part, Sending, open_producer
-from streamgauge.transport.kafka.protocol import KafkaFailure, Refused
-from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.transports.kafka.client.producer import Kind, Part, Sending, open_producer
+from streamgauge.transports.kafka.client.protocol import KafkaFailure, Refused
+from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.topics import Topic, topic_name
+from streamgauge.transports.kafka.try_cluster import try_cluster
 
 pytestmark = needs_kafka
 SMALL = 200_000

@@ -12,15 +12,15 @@ from kafka_broker import administration, fresh_topic, needs_kafka, shared
 from kafka_events import KINDS, PARTITIONS, part, producing, send, source, ticks
 
 from streamgauge.model.units import SECOND
-from streamgauge.transport.kafka.cluster import Cluster, Security
-from streamgauge.transport.kafka.formats import numbered, open_format
-from streamgauge.transport.kafka.producer import Kind, Sending, TooFarBehind, open_producer
-from streamgauge.transport.kafka.protocol import KafkaFailure, Refused
-from streamgauge.transport.kafka.reader import open_ends, read_topic
-from streamgauge.transport.kafka.records import HEADER
-from streamgauge.transport.kafka.topics import Topic
-from streamgauge.transport.kafka.vectorised import VectorisedProducer
-from streamgauge.transport.kafka.wire import Wire
+from streamgauge.transports.kafka.client.batches import HEADER
+from streamgauge.transports.kafka.client.connections import Wire
+from streamgauge.transports.kafka.client.producer import Kind, Sending, TooFarBehind, open_producer
+from streamgauge.transports.kafka.client.protocol import KafkaFailure, Refused
+from streamgauge.transports.kafka.client.reader import open_ends, read_topic
+from streamgauge.transports.kafka.client.vectorised import VectorisedProducer
+from streamgauge.transports.kafka.cluster import Cluster, Security
+from streamgauge.transports.kafka.formats.formats import numbered, open_format
+from streamgauge.transports.kafka.topics import Topic
 
 pytestmark = needs_kafka
 

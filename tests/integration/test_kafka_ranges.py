@@ -10,17 +10,16 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from kafka_broker import fresh_topic, needs_kafka, shared
 
-from streamgauge.transport.books import Lane
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.confluent_reader import ConfluentRanges
-from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.formats import keys_of, output_format
-from streamgauge.transport.kafka.group import Group
-from streamgauge.transport.kafka.outputs import TopicWriter
-from streamgauge.transport.kafka.producer import Part, Sending, open_producer
-from streamgauge.transport.kafka.ranges import PlainRanges, Ranges
-from streamgauge.transport.kafka.reader import read_topic
-from streamgauge.transport.schemas import schema_of
+from streamgauge.transports.kafka.client.confluent_reader import ConfluentRanges
+from streamgauge.transports.kafka.client.positions import Group
+from streamgauge.transports.kafka.client.producer import Part, Sending, open_producer
+from streamgauge.transports.kafka.client.reader import PlainRanges, Ranges, read_topic
+from streamgauge.transports.kafka.cluster import KafkaEnds
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.formats.formats import keys_of, output_format
+from streamgauge.transports.kafka.topics_io import TopicWriter
+from streamgauge.transports.ledger import Lane
+from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 pytestmark = needs_kafka

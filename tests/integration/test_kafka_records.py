@@ -11,15 +11,15 @@ import pytest
 from kafka_broker import administration, fresh_topic, needs_kafka, shared
 from kafka_events import KINDS, ORIGIN, PARTITIONS, producing, send, source, ticks
 
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.confluent_reader import ConfluentEnds, read_singly
-from streamgauge.transport.kafka.formats import numbered, open_format, with_sequence
-from streamgauge.transport.kafka.producer import Part, Sending
-from streamgauge.transport.kafka.protocol import KafkaFailure, Unreachable
-from streamgauge.transport.kafka.reader import RECORDS, open_ends, read_topic
-from streamgauge.transport.kafka.topics import Topic
-from streamgauge.transport.kafka.vectorised import VectorisedProducer
+from streamgauge.transports.kafka.client.confluent_reader import ConfluentEnds, read_singly
+from streamgauge.transports.kafka.client.producer import Part, Sending
+from streamgauge.transports.kafka.client.protocol import KafkaFailure, Unreachable
+from streamgauge.transports.kafka.client.reader import RECORDS, open_ends, read_topic
+from streamgauge.transports.kafka.client.vectorised import VectorisedProducer
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.formats.formats import numbered, open_format, with_sequence
+from streamgauge.transports.kafka.topics import Topic
 
 pytestmark = needs_kafka
 CREATE_TIME = {"message.timestamp.type": "CreateTime", "message.timestamp.after.max.ms": str(2**62)}

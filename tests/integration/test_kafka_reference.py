@@ -13,17 +13,17 @@ import real_trial
 from kafka_broker import administration, needs_kafka, shared
 from real_trial import MILLI, Played, trial
 
-from streamgauge.engines.reference.truth import truth
+from streamgauge.engines.reference.ground_truth import truth
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
-from streamgauge.run.ceilings import queue_ceiling, schedule_lag
-from streamgauge.run.kafka import Ground, Kafka, kafka_of
-from streamgauge.run.launch import Launcher
-from streamgauge.run.place import Placement
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.placement import Placement
+from streamgauge.run.calibrate.max_load import queue_ceiling, schedule_lag
 from streamgauge.store.journal import read_parts
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.kafka.transport import Ground, Kafka, kafka_of
 
 pytestmark = needs_kafka
 

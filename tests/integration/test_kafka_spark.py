@@ -10,9 +10,9 @@ from kafka_broker import administration, needs_kafka, shared
 from real_run import calibrated
 from real_trial import PLACEMENT
 
-from streamgauge.cli.load import load_experiment
-from streamgauge.run.ceiling import transport_named
-from streamgauge.run.monitor import available
+from streamgauge.cli.inputs import load_experiment
+from streamgauge.run.calibrate.load_limit import transport_named
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store.journal import read_parts
 
 pytestmark = [

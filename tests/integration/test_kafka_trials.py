@@ -17,14 +17,14 @@ from kafka_broker import needs_kafka
 from real_trial import Played, play, trial
 
 from streamgauge.cli.cache import cache_folder
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.kafka import OUTPUTS, Ground, Kafka
-from streamgauge.transport.kafka.options import KafkaOptions
-from streamgauge.transport.kafka.producer import Part, open_producer
-from streamgauge.transport.kafka.topics import Topic, topic_name
+from streamgauge.transports.kafka.client.producer import Part, open_producer
+from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.topics import Topic, topic_name
+from streamgauge.transports.kafka.transport import OUTPUTS, Ground, Kafka
 
 pytestmark = needs_kafka
 RUN = "test-trials"

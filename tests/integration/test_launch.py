@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from streamgauge.model.units import SECOND
-from streamgauge.run import runtime
-from streamgauge.run.launch import Launcher, LaunchError
-from streamgauge.transport.child import CallReady, Child, FileReady, LineReady
+from streamgauge.processes import runtime_folder
+from streamgauge.processes.launch import Launcher, LaunchError
+from streamgauge.processes.spec import CallReady, Child, FileReady, LineReady
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="guards adopt orphans on Linux alone")
 
@@ -40,8 +40,8 @@ time.sleep(600)
 
 CONTROLLER = """
 import sys, json, pathlib, time
-from streamgauge.run.launch import Launcher
-from streamgauge.transport.child import Child, LineReady
+from streamgauge.processes.launch import Launcher
+from streamgauge.processes.spec import Child, LineReady
 folder = pathlib.Path(sys.argv[1])
 launcher = Launcher(pathlib.Path(sys.argv[3]))
 process = launcher.start(Child("family", (sys.executable, "-c", sys.argv[2], str(folder)), ready=LineReady()), folder)
@@ -201,12 +201,12 @@ def test_readiness_can_be_a_file_or_a_question(tmp_path: Path, launcher: Launche
 
 
 def test_folders_of_dead_owners_are_swept_and_those_of_the_living_are_kept(short: Path) -> None:
-    mine = runtime.make(short)
+    mine = runtime_folder.make(short)
     dead = mine.with_name("4194303-1-abcdef")
     reborn = mine.with_name(f"{os.getpid()}-1-abcdef")
     for folder in (dead, reborn):
         folder.mkdir()
-    assert set(runtime.sweep(short)) == {dead, reborn}
+    assert set(runtime_folder.sweep(short)) == {dead, reborn}
     assert mine.exists()
     assert mine.stat().st_mode & 0o777 == 0o700
 
@@ -214,10 +214,10 @@ def test_folders_of_dead_owners_are_swept_and_those_of_the_living_are_kept(short
 def test_a_runtime_folder_that_others_can_read_is_refused(tmp_path: Path) -> None:
     home = tmp_path / f"streamgauge-{os.getuid()}"
     home.mkdir(mode=0o755)
-    with pytest.raises(runtime.RuntimeFolderError, match="accessible to others"):
-        runtime.make(tmp_path)
+    with pytest.raises(runtime_folder.RuntimeFolderError, match="accessible to others"):
+        runtime_folder.make(tmp_path)
 
 
 def test_a_runtime_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(runtime.RuntimeFolderError, match="too long for the path of a socket"):
-        runtime.make(tmp_path / ("x" * 90))
+    with pytest.raises(runtime_folder.RuntimeFolderError, match="too long for the path of a socket"):
+        runtime_folder.make(tmp_path / ("x" * 90))

@@ -12,7 +12,7 @@ from real_run import EXPERIMENT, calibrated
 from real_trial import COLLECTOR, DRIVER, ENGINE, PLACEMENT, disturbance
 from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="processes are found through /proc")

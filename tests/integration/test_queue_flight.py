@@ -13,10 +13,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import flight
 
-from streamgauge.transport.backlog import Backlog
-from streamgauge.transport.books import Lane
-from streamgauge.transport.queue_reader import QueueReader
-from streamgauge.transport.queue_server import QueueServer
+from streamgauge.transports.ledger import Lane
+from streamgauge.transports.queue.buffer import Backlog
+from streamgauge.transports.queue.reader import QueueReader
+from streamgauge.transports.queue.server import QueueServer
 
 STREAM = "purchases"
 SCHEMA = pa.schema([("due", pa.timestamp("us", "UTC")), ("n", pa.int64())])
@@ -129,8 +129,8 @@ def test_a_stream_that_was_read_to_its_end_is_no_drop(queue: Queue) -> None:
 
 READ_AND_DIE = """
 import os, sys
-from streamgauge.transport.queue_reader import QueueReader
-from streamgauge.transport.books import Lane
+from streamgauge.transports.queue.reader import QueueReader
+from streamgauge.transports.ledger import Lane
 reader = QueueReader([sys.argv[1]], sys.argv[2]).read(Lane("purchases", 0), 0, 4_000_000)
 reader.read_next_batch()
 os.kill(os.getpid(), 9)

@@ -12,8 +12,8 @@ from real_trial import PLACEMENT, disturbance
 
 from streamgauge.model.seconds import COLUMNS
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import assemble
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
+from streamgauge.run.trial.assemble import assemble
 from streamgauge.store import Run, Store
 from streamgauge.store.journal import read_parts, read_rows
 

@@ -10,10 +10,10 @@ from cli_session import MEASURE, Said, start, streamgauge, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import PLACEMENT
 
-from streamgauge.engines.java import find_java
+from streamgauge.install.java import find_java
 from streamgauge.judge import decide, measure
 from streamgauge.model.trial import Recording
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Run, Store
 
 real = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervision needs /proc and two cores")

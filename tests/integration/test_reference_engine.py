@@ -14,18 +14,18 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from streamgauge.engines.base import Deployment, Endpoints
+from streamgauge.engines.contract import Deployment, Endpoints
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.options import ReferenceOptions
-from streamgauge.engines.reference.truth import Truth, truth
-from streamgauge.judge.account import closed_until, compare
+from streamgauge.engines.reference.engine import ReferenceOptions
+from streamgauge.engines.reference.ground_truth import Truth, truth
+from streamgauge.judge.outputs import closed_until, compare
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.clock import Clock
-from streamgauge.run.launch import Launcher
-from streamgauge.run.orders import (
+from streamgauge.processes.clock import Clock
+from streamgauge.processes.launch import Launcher
+from streamgauge.run.driver.specs import (
     CollectOrder,
     CollectorLine,
     DriveOrder,

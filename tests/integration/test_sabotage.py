@@ -31,14 +31,14 @@ from real_trial import (
     valid_or_disturbed,
 )
 
-from streamgauge.engines.base import Deployment, Endpoints
-from streamgauge.engines.reference.deploy import ReferenceEngine
-from streamgauge.engines.reference.truth import truth
+from streamgauge.engines.contract import Deployment, Endpoints
+from streamgauge.engines.reference.engine import ReferenceEngine
+from streamgauge.engines.reference.ground_truth import truth
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor import available
-from streamgauge.transport.child import Starts
+from streamgauge.processes.spec import Starts
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervision needs /proc and two cores")
 

@@ -18,11 +18,11 @@ from random_pairs import Pair, pair
 from real_trial import Sabotage, as_if_quiet
 from spark_trial import MY_JOB, PLACEMENT, jvm, play_spark, spark_session, spark_trial
 
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.engines.spark.explain import BATCH_LOG
 from streamgauge.engines.toolkit import read_log
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store.journal import read_rows
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")

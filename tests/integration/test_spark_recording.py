@@ -10,7 +10,7 @@ from elsewhere import Elsewhere
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.rejudge import rejudge
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.run.answer import hint_of
+from streamgauge.run.result import hint_of
 from streamgauge.store import Run, Store
 from streamgauge.store.trials import check_files
 

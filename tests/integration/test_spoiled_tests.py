@@ -9,7 +9,7 @@ import pytest
 from host_noise import OURS, HostNoise
 from real_trial import PLACEMENT, hogs
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 HERE = Path(__file__).parent
 TESTS = """

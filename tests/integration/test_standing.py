@@ -9,7 +9,7 @@ from real_run import EXPERIMENT, calibrated
 from real_trial import PLACEMENT
 from standing_plugin import installed
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")

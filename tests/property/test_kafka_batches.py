@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamgauge.transport.kafka.inflate import InflateError
-from streamgauge.transport.kafka.records import HEADER, Room, batch_size, encode, rows_within
-from streamgauge.transport.kafka.unpack import RecordError, decode
-from streamgauge.transport.kafka.varints import VarintError, read_varints, varint, widened
+from streamgauge.transports.kafka.client.batches import HEADER, Room, batch_size, encode, rows_within
+from streamgauge.transports.kafka.client.decode import RecordError, decode
+from streamgauge.transports.kafka.client.decompress import InflateError
+from streamgauge.transports.kafka.client.varints import VarintError, read_varints, varint, widened
 
 NOW = 1_800_000_000_000
 

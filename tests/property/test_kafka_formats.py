@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
-from streamgauge.run.sources import open_source
-from streamgauge.transport.kafka.avro import Avro
-from streamgauge.transport.kafka.columns import FormatError, FormatName
-from streamgauge.transport.kafka.formats import (
+from streamgauge.run.driver.send_schedule import open_source
+from streamgauge.transports.kafka.client.varints import varint
+from streamgauge.transports.kafka.formats.avro import Avro
+from streamgauge.transports.kafka.formats.columns import FormatError, FormatName
+from streamgauge.transports.kafka.formats.formats import (
     Format,
     keys_of,
     name_problem,
@@ -26,7 +27,6 @@ from streamgauge.transport.kafka.formats import (
     output_format,
     with_sequence,
 )
-from streamgauge.transport.kafka.varints import varint
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 STAMP = pa.timestamp("us", "UTC")

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from streamgauge.model.profile import LoadProfile, Plan, constant, ramp, steps
 from streamgauge.model.units import SECOND
-from streamgauge.workloads.purchases import Purchases
+from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 rates = st.floats(0.5, 60_000)

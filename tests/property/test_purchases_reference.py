@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant, steps
 from streamgauge.model.units import SECOND
-from streamgauge.workloads.base import Answer
-from streamgauge.workloads.purchases import Purchases
-from streamgauge.workloads.sums import ANSWER, Reference
+from streamgauge.workloads.contract import Answer
+from streamgauge.workloads.data.shopping import Purchases
+from streamgauge.workloads.references.window_sums import ANSWER, Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 Row = tuple[int, int, int, int, int]

@@ -17,7 +17,7 @@ from streamgauge.engines.registry import engines
 from streamgauge.parse import ExperimentError, read, schema
 from streamgauge.parse.read import KEYS
 from streamgauge.parse.sections import SearchSection, TrialSection
-from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
 from streamgauge.workloads.registry import workloads
 
 SCHEMA = schema()

@@ -8,7 +8,7 @@ import pytest
 from cli_session import Said, start, streamgauge
 from real_trial import PLACEMENT
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

@@ -7,12 +7,12 @@ import pytest
 from kafka_broker import needs_kafka
 
 from streamgauge.cli.cache import cache_folder
-from streamgauge.model.transport import TransportChoice
-from streamgauge.run.calibrate import KAFKA_CAPACITIES, calibrate, site
-from streamgauge.run.ceiling import transport_named
-from streamgauge.run.clock import Limits
-from streamgauge.run.place import place
-from streamgauge.transport.kafka.options import KafkaOptions
+from streamgauge.model.experiment import TransportChoice
+from streamgauge.processes.placement import place
+from streamgauge.run.calibrate.calibrate import KAFKA_CAPACITIES, calibrate, site
+from streamgauge.run.calibrate.load_limit import transport_named
+from streamgauge.run.limits import Limits
+from streamgauge.transports.kafka.options import KafkaOptions
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 CLOSE = 0.02

@@ -15,8 +15,8 @@ from cli_session import Said, start, streamgauge
 from kafka_broker import launched, needs_kafka
 from pydantic import SecretStr
 
-from streamgauge.run.brokers import start_brokers
-from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transports.kafka.brokers.start import start_brokers
+from streamgauge.transports.kafka.cluster import Cluster
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 
@@ -176,7 +176,7 @@ def refusals(broker: Secured, folder: Path) -> list[tuple[Path, dict[str, str], 
 
 
 def test_secrets_are_in_no_file_log_command_line_or_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamgauge.transport.kafka.administer._SECONDS", 2.0)
+    monkeypatch.setattr("streamgauge.transports.kafka.brokers.admin._SECONDS", 2.0)
     before, out = {*Path(tempfile.gettempdir()).iterdir()}, tmp_path / "runs"
     with watching() as watched, secured(tmp_path / "broker") as broker:
         canaries = [broker.password, broker.keystore_password, *MADE]

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 from kafka_broker import launched, needs_kafka
 
-from streamgauge.run import brokers as starting
-from streamgauge.run.brokers import Brokers, start_brokers, until
-from streamgauge.transport.kafka.administer import Administration, WrongLeaders
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.confluent import ConfluentProducer
-from streamgauge.transport.kafka.producer import Part, Receipt, Sending
-from streamgauge.transport.kafka.reader import read_topic
-from streamgauge.transport.kafka.records import HEADER
-from streamgauge.transport.kafka.topics import Topic, topic_name
-from streamgauge.transport.kafka.vectorised import VectorisedProducer
-from streamgauge.transport.kafka.wire import Wire
+from streamgauge.transports.kafka.brokers import start as starting
+from streamgauge.transports.kafka.brokers.admin import Administration, WrongLeaders
+from streamgauge.transports.kafka.brokers.start import Brokers, start_brokers, until
+from streamgauge.transports.kafka.client.batches import HEADER
+from streamgauge.transports.kafka.client.confluent import ConfluentProducer
+from streamgauge.transports.kafka.client.connections import Wire
+from streamgauge.transports.kafka.client.producer import Part, Receipt, Sending
+from streamgauge.transports.kafka.client.reader import read_topic
+from streamgauge.transports.kafka.client.vectorised import VectorisedProducer
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.topics import Topic, topic_name
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 

@@ -11,8 +11,8 @@ from kafka_broker import launched, needs_kafka
 from test_kafka_cli import on_cluster
 from test_kafka_limits import SMALL
 
-from streamgauge.run.brokers import start_brokers
-from streamgauge.transport.kafka.cluster import Cluster
+from streamgauge.transports.kafka.brokers.start import start_brokers
+from streamgauge.transports.kafka.cluster import Cluster
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 

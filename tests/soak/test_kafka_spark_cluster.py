@@ -9,9 +9,9 @@ from kafka_broker import administration, needs_kafka, shared
 from real_trial import PLACEMENT
 from test_kafka_canaries import holding, secret_file, secured, watching
 
-from streamgauge.run.brokers import until
-from streamgauge.run.monitor import available
-from streamgauge.transport.kafka.administer import Administration
+from streamgauge.run.monitor.monitor import available
+from streamgauge.transports.kafka.brokers.admin import Administration
+from streamgauge.transports.kafka.brokers.start import until
 
 pytestmark = [
     pytest.mark.soak,

@@ -22,9 +22,9 @@ from kafka_broker import fresh_topic, launched, needs_kafka, shared
 from kafka_events import KINDS
 from test_kafka_canaries import Secured, secret_file
 
-from streamgauge.run.brokers import start_brokers, until
-from streamgauge.transport.kafka.administer import Administration
-from streamgauge.transport.kafka.producer import Part, Producer, Sending, TooFarBehind, open_producer
+from streamgauge.transports.kafka.brokers.admin import Administration
+from streamgauge.transports.kafka.brokers.start import start_brokers, until
+from streamgauge.transports.kafka.client.producer import Part, Producer, Sending, TooFarBehind, open_producer
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 STRICT = {

@@ -11,8 +11,8 @@ import pytest
 from real_trial import PLACEMENT, play, trial
 
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import DRIVER
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
+from streamgauge.run.trial.assemble import DRIVER
 from streamgauge.store.journal import read_rows
 
 pytestmark = [

@@ -8,7 +8,7 @@ from kafka_broker import needs_kafka
 from real_trial import PLACEMENT
 from test_guide_own_function import guide_project, typed_in
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

@@ -19,9 +19,9 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from random_pairs import Pair, pair
 
 from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
+from streamgauge.engines.spark.session_process import Session
 from streamgauge.engines.spark.settings import session_settings
-from streamgauge.engines.spark.work import Session
-from streamgauge.transport.output_writer import OutputWriter
+from streamgauge.transports.queue.outputs import OutputWriter
 
 pytestmark = pytest.mark.soak
 

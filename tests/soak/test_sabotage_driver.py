@@ -14,13 +14,13 @@ from kafka_broker import needs_kafka
 from real_trial import PLACEMENT, Played, hogs, play, stop_for, trial
 
 from streamgauge.cli.cache import cache_folder
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.kafka import Ground, Kafka
-from streamgauge.run.monitor import available
-from streamgauge.transport.kafka.options import KafkaOptions
+from streamgauge.run.monitor.monitor import available
+from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.transport import Ground, Kafka
 
 pytestmark = [
     pytest.mark.soak,

@@ -15,7 +15,7 @@ from streamgauge.judge.disturbed import MOST_TAKEN, slowed
 from streamgauge.model.measurement import SLIGHTLY_TAKEN, VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

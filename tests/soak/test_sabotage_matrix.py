@@ -9,7 +9,7 @@ from real_trial import COLLECTOR, DRIVER, MILLI, PLACEMENT, as_if_quiet, child, 
 
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

@@ -7,7 +7,7 @@ from real_trial import PLACEMENT, hogs, play, trial
 
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

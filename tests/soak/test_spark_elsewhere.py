@@ -10,7 +10,7 @@ from elsewhere import Elsewhere
 from real_run import calibrated
 from spark_trial import PLACEMENT
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
 
 pytestmark = [

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from streamgauge.cli.cache import cache_folder
-from streamgauge.engines.spark.orders import connector
-from streamgauge.transport.kafka.columns import FormatName
-from streamgauge.transport.kafka.expressions import ROW, reading, writing
-from streamgauge.transport.kafka.formats import open_format, output_format
+from streamgauge.engines.spark.connect.kafka import ROW, reading, writing
+from streamgauge.engines.spark.session import connector
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.formats.formats import open_format, output_format
 
 STAMP = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(

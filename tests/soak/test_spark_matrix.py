@@ -11,9 +11,9 @@ import pytest
 from real_trial import as_if_quiet
 from spark_trial import MY_JOB, PLACEMENT, play_spark, spark_session, spark_trial, survive
 
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

@@ -17,7 +17,7 @@ from spark_trial import PATIENCE as SPARKS_PATIENCE
 from spark_trial import PLACEMENT
 from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,
@@ -28,7 +28,11 @@ LOADS = {"starting": "20k/s, 100k/s", "keeping up": "20k/s, 100k/s", "behind": "
 """A moment of the quickstart, and the loads at which it comes to it without a warm-up: a cold JVM falls behind."""
 SECONDS = {"keeping up": 1, "behind": 8}
 """How many seconds of load the trial then has behind it."""
-SPARK, JVM, WORKERS = "streamgauge.engines.spark.work", "org.apache.spark.deploy.SparkSubmit", "pyspark.daemon"
+SPARK, JVM, WORKERS = (
+    "streamgauge.engines.spark.session_process",
+    "org.apache.spark.deploy.SparkSubmit",
+    "pyspark.daemon",
+)
 SHARED = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108
 OURS = ("streamgauge", "spark", "blockmgr", "lib", "snappy", "pyspark", "artifacts")
 """How names begin that we, Spark or its libraries give to files outside the run."""

@@ -13,10 +13,10 @@ from spark_kafka_trial import kafka_session, on_kafka, play_on_kafka
 from spark_trial import MY_JOB
 from test_kafka_spark import REFUNDS
 
-from streamgauge.engines.spark.deploy import SparkSession
+from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 from streamgauge.workloads.ingest import IngestParams
 
 pytestmark = [

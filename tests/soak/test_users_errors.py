@@ -8,7 +8,7 @@ from cli_session import Said, start, write
 from real_run import calibrated
 from real_trial import PLACEMENT
 
-from streamgauge.run.monitor import available
+from streamgauge.run.monitor.monitor import available
 
 pytestmark = [
     pytest.mark.soak,

@@ -16,7 +16,7 @@ from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ask, Outcome, Purpose, Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.report.story import Judged, Story
+from streamgauge.report.view.run_report import Judged, Story
 from streamgauge.stats import buckets
 
 LENGTH = 35

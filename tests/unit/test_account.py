@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from streamgauge.judge.account import account, closed_until, compare
+from streamgauge.judge.outputs import account, closed_until, compare
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
 from streamgauge.model.units import SECOND

@@ -10,8 +10,8 @@ import pytest
 
 from streamgauge.model.profile import constant, ramp
 from streamgauge.model.units import SECOND
-from streamgauge.run.ask_reference import Reference
-from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed
+from streamgauge.run.trial.custom_result import OwnAnswer, ReferenceFailed
+from streamgauge.run.trial.reference_function import Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789

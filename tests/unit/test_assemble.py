@@ -6,11 +6,11 @@ import numpy as np
 
 from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import MISSING, assemble, newest
-from streamgauge.run.chronicle import SECONDS as DRIVEN
-from streamgauge.run.monitor import CORES
-from streamgauge.run.place import Placement
-from streamgauge.run.tell import KIND_NUMBER, LATENCIES
+from streamgauge.processes.placement import Placement
+from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES
+from streamgauge.run.driver.journals import SECONDS as DRIVEN
+from streamgauge.run.monitor.monitor import CORES
+from streamgauge.run.trial.assemble import MISSING, assemble, newest
 from streamgauge.store.journal import Journal
 
 EVENT_TIME = KIND_NUMBER["event-time"]

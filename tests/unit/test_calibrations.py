@@ -9,16 +9,16 @@ import pytest
 from rich.console import Console
 from search_play import experiment
 
-from streamgauge.engines.reference.options import ReferenceOptions
+from streamgauge.engines.reference.engine import ReferenceOptions
 from streamgauge.judge.generator import MOST_SEND_DELAY
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.experiment import EngineChoice
-from streamgauge.report.calibration import render_calibration
-from streamgauge.run.ceiling import with_ceiling
-from streamgauge.run.ceilings import CONFIRM, PROBE, SHARES, ScheduleLag, confirmed, timely_rates
-from streamgauge.run.clock import Limits
+from streamgauge.processes.placement import place
+from streamgauge.report.render.terminal import render_calibration
+from streamgauge.run.calibrate.load_limit import with_ceiling
+from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SHARES, ScheduleLag, confirmed, timely_rates
 from streamgauge.run.environment import machine_name
-from streamgauge.run.place import place
+from streamgauge.run.limits import Limits
 from streamgauge.store.calibrations import abandoned, keep, kept, workspace
 from streamgauge.store.documents import encode, read_content
 

@@ -11,15 +11,15 @@ import pyarrow.compute as pc
 import pytest
 from output_samples import ORIGIN, TRIAL
 
-from streamgauge.engines.base import Promise, UsersCodeFailed, Watermark
+from streamgauge.engines.contract import Promise, UsersCodeFailed, Watermark
+from streamgauge.engines.spark.batch_log import batch_row
 from streamgauge.engines.spark.explain import BATCHES, watermark
-from streamgauge.engines.spark.progress import batch_row
 from streamgauge.engines.toolkit import Log, whole_numbers
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import MISSING
-from streamgauge.run.check_outputs import OutputCheck
-from streamgauge.run.own_answer import ReferenceFailed
-from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.run.collector.counts import KIND_NUMBER
+from streamgauge.run.trial.assemble import MISSING
+from streamgauge.run.trial.custom_result import ReferenceFailed
+from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
 from streamgauge.store.journal import Parts, read_rows
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from streamgauge.model.units import SECOND
-from streamgauge.run.chronicle import Chronicle, Ticks, delays
+from streamgauge.run.driver.journals import Chronicle, Ticks, delays
 from streamgauge.store.journal import read_rows
-from streamgauge.transport.kafka.ledger import Append
+from streamgauge.transports.kafka.ledger import Append
 
 SAMPLE = dict.fromkeys(("offered", "served", "drops", "queue", "skew", "hiccup", "drift"), 0)
 

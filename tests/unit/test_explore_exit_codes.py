@@ -4,7 +4,7 @@ import pytest
 
 from streamgauge.model.finding import End, Finding, Status
 from streamgauge.model.measurement import Verdict, VerdictKind
-from streamgauge.run.answer import exit_code_of
+from streamgauge.run.result import exit_code_of
 
 GOOD = {1: Verdict(VerdictKind.SUSTAINED, ())}
 

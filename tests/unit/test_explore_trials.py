@@ -5,10 +5,17 @@ from dataclasses import replace
 import pytest
 
 from streamgauge.engines.spark.options import SparkOptions
-from streamgauge.model.experiment import EngineChoice, Experiment, Span, TrialPlan, WorkloadChoice
+from streamgauge.model.experiment import (
+    EngineChoice,
+    Experiment,
+    Span,
+    TransportChoice,
+    TransportName,
+    TrialPlan,
+    WorkloadChoice,
+)
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant, steps
-from streamgauge.model.transport import TransportChoice, TransportName
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND
 from streamgauge.run.explore import trial_of

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from streamgauge.stats.flat import flat
+from streamgauge.stats.steady import flat
 
 
 @pytest.mark.parametrize(

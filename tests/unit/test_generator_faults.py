@@ -8,10 +8,10 @@ from judge_samples import CHECKED, LAG, LOAD, latencies, objective, recording, t
 
 from streamgauge.judge import decide, measure
 from streamgauge.judge.generator import most_delay
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account, Kind, Latencies
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Recording
 from streamgauge.model.units import SECOND
 

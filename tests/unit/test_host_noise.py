@@ -3,7 +3,7 @@
 import pytest
 from host_noise import Look, Taken, taken
 
-from streamgauge.run.procfs import Core, Stat
+from streamgauge.processes.procfs import Core, Stat
 
 
 def process(ticks: int, parent: int = 1, started: int = 5) -> Stat:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamgauge.judge.account import account
+from streamgauge.judge.outputs import account
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.workloads.ingest import IngestParams, ingest

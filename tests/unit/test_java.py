@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from streamgauge.cli.java import settle_java
-from streamgauge.engines.java import (
+from streamgauge.install.ensure import install, rights
+from streamgauge.install.java import (
     USUAL,
     Java,
     find_java,
@@ -17,9 +18,7 @@ from streamgauge.engines.java import (
     major,
     missing,
 )
-from streamgauge.engines.maven import find_maven, maven_missing
-from streamgauge.engines.packages import MANAGERS, Manager, manager
-from streamgauge.run.install import install, rights
+from streamgauge.install.packages import MANAGERS, Manager, find_maven, manager, maven_missing
 
 APT = MANAGERS[0]
 
@@ -140,7 +139,7 @@ def test_an_unknown_system_gets_a_sentence_too() -> None:
 
 
 def test_an_engine_is_told_of_a_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamgauge.engines.java._usual", lambda patterns: [])
+    monkeypatch.setattr("streamgauge.install.java._usual", lambda patterns: [])
     assert java_problem().startswith("Java 17 or newer is required, but none was found. ")
     monkeypatch.setenv("PATH", str(home(tmp_path, "old", "11.0.2") / "bin"))
     assert "only Java 11.0.2 in " in java_problem()

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from streamgauge.transport.books import BacklogError, Lane
-from streamgauge.transport.kafka.ledger import Ledger, Payload
-from streamgauge.transport.kafka.producer import Part
+from streamgauge.transports.kafka.client.producer import Part
+from streamgauge.transports.kafka.ledger import Ledger, Payload
+from streamgauge.transports.ledger import BacklogError, Lane
 
 A, B = Lane("purchases", 0), Lane("purchases", 1)
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from streamgauge.run.try_cluster import advised
-from streamgauge.transport.kafka import protocol
-from streamgauge.transport.kafka.broker import (
+from streamgauge.install.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
+from streamgauge.transports.kafka.brokers.config import (
     Keys,
     Node,
     Ports,
@@ -22,12 +21,12 @@ from streamgauge.transport.kafka.broker import (
     properties,
     settings,
 )
-from streamgauge.transport.kafka.cluster import Cluster, Security
-from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.kafka.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
-from streamgauge.transport.kafka.producer import Sending, slowed
-from streamgauge.transport.kafka.protocol import Answer, KafkaFailure, Refused, stored, throttled
-from streamgauge.transport.kafka.topics import Topic, assignment, by_run, run_of, topic_name
+from streamgauge.transports.kafka.client import protocol
+from streamgauge.transports.kafka.client.producer import Sending, slowed
+from streamgauge.transports.kafka.client.protocol import Answer, KafkaFailure, Refused, stored, throttled
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds, Security
+from streamgauge.transports.kafka.topics import Topic, assignment, by_run, run_of, topic_name
+from streamgauge.transports.kafka.try_cluster import advised
 
 RUN = "20261116-062300-quickstart-kafka-3f9a"
 CANARY = SecretStr("canary-in-a-coal-mine")

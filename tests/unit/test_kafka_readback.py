@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamgauge.run.collect_topic import Updates
-from streamgauge.run.offset import MILLI, ClockOffset, together
-from streamgauge.run.tell import FIRST_ROW, KIND_NUMBER, LAST_ROW, Results
+from streamgauge.run.collector.counts import FIRST_ROW, KIND_NUMBER, LAST_ROW, Results
+from streamgauge.run.collector.topic_collector import Updates
 from streamgauge.stats import buckets
+from streamgauge.transports.kafka.clock_offset import MILLI, ClockOffset, together
 
 STAMP = pa.timestamp("us", "UTC")
 SECOND = 1_000_000

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from streamgauge.cli.cluster import open_cluster, read_secret
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.errors import Trouble
 from streamgauge.parse import ExperimentError, read
-from streamgauge.transport.kafka.options import ClusterOptions
-from streamgauge.transport.kafka.resolve import SecretError, resolve, variables
+from streamgauge.transports.kafka.options import ClusterOptions
+from streamgauge.transports.kafka.secrets import SecretError, resolve, variables
 
 CANARY = "canary-5d1f0c"
 PLACE = "{env: A}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.transport.line import Json, Line, LineError, LineServer
+from streamgauge.processes.control import Json, Line, LineError, LineServer
 
 TOKEN = "of-this-test-alone"  # noqa: S105
 

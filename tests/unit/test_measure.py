@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from judge_samples import LAG, LOAD, latencies, recording, seconds, trial, walk, windowed
 
-from streamgauge.judge.checks import check
 from streamgauge.judge.measure import lag_samples, latency_samples, measure, trends, warmup
+from streamgauge.judge.objectives import check
 from streamgauge.model.profile import ramp, steps
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.trial import Recording

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from output_samples import ORIGIN, TRIAL
 
-from streamgauge.engines.base import Promise
+from streamgauge.engines.contract import Promise
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import MISSING
-from streamgauge.run.check_outputs import OutputCheck
-from streamgauge.run.tell import KIND_NUMBER
+from streamgauge.run.collector.counts import KIND_NUMBER
+from streamgauge.run.trial.assemble import MISSING
+from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
 from streamgauge.store.journal import Parts, read_rows
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation

@@ -8,9 +8,9 @@ from judge_samples import LAG, recording
 from streamgauge.judge import decide, measure
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import SECOND
-from streamgauge.run.assemble import unwatched
-from streamgauge.run.monitor import CORES, Monitor
-from streamgauge.run.settle import unmonitored
+from streamgauge.run.monitor.monitor import CORES, Monitor
+from streamgauge.run.trial.assemble import unwatched
+from streamgauge.run.trial.drain import unmonitored
 from streamgauge.store.journal import Journal
 
 

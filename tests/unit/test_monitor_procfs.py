@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.run import procfs
-from streamgauge.run.procfs import Core, Stat
-from streamgauge.run.usage import Role, Snapshot, Thread, core_rows, machine_row, members, role_rows
+from streamgauge.processes import procfs
+from streamgauge.processes.procfs import Core, Stat
+from streamgauge.run.monitor.usage import Role, Snapshot, Thread, core_rows, machine_row, members, role_rows
 
 STAT = (
     "4711 (java (odd) name) S 4700 4711 4711 0 -1 4194560 9 8 0 0 150 50 30 20 20 0 42 0 654321 "

@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from streamgauge.cli.os_errors import exit_code, explain
-from streamgauge.run.exits import ExitCode
+from streamgauge.cli.errors import exit_code, explain
+from streamgauge.run.result import ExitCode
 
 
 def refused(number: int, path: str | bytes | None = "some/file") -> OSError:

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from streamgauge.engines.base import UsersCodeFailed
-from streamgauge.engines.spark.own import NotAFunction, load, load_reference, problem
-from streamgauge.run.ask_reference import ask
-from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed
+from streamgauge.engines.contract import UsersCodeFailed
+from streamgauge.engines.spark.user_code import NotAFunction, load, load_reference, problem
+from streamgauge.run.trial.custom_result import OwnAnswer, ReferenceFailed
+from streamgauge.run.trial.reference_function import ask
 
 STAMP = pa.timestamp("us", "UTC")
 

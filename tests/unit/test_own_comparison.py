@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from streamgauge.run.own_answer import OwnAnswer, ReferenceFailed
+from streamgauge.run.trial.custom_result import OwnAnswer, ReferenceFailed
 
 STAMP = pa.timestamp("us", "UTC")
 NAN = float("nan")

@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant, steps
 from streamgauge.model.units import SECOND
-from streamgauge.run.pace import KAFKA_TICK, MILLI, Pace, held, send_interval
-from streamgauge.run.prepare import Preparation, Stock
-from streamgauge.run.sources import open_source
-from streamgauge.transport.books import Lane
-from streamgauge.workloads.purchases import Purchases
+from streamgauge.run.driver.send_schedule import (
+    KAFKA_TICK,
+    MILLI,
+    Pace,
+    Preparation,
+    Stock,
+    held,
+    open_source,
+    send_interval,
+)
+from streamgauge.transports.ledger import Lane
+from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 

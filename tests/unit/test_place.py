@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamgauge.run.place import NotEnoughCores, Placement, place
+from streamgauge.processes.placement import NotEnoughCores, Placement, place
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 
 from streamgauge.model.text import on_one_line, printable
-from streamgauge.report.encode import encode
-from streamgauge.report.markup import element
+from streamgauge.report.render.html.markup import element
+from streamgauge.report.render.json import encode
 
 BIDI = [chr(code) for code in (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))]
 

@@ -10,10 +10,10 @@ from scipy import stats
 
 from streamgauge.model.profile import constant, ramp
 from streamgauge.model.units import SECOND
-from streamgauge.workloads.base import Columns
-from streamgauge.workloads.counter import Counter, mix, state_of
-from streamgauge.workloads.keys import MOST_SHAPED, Distribution, quantiles, weights
-from streamgauge.workloads.purchases import HIGHEST_PRICE, LOWEST_PRICE, SCHEMA, Purchases
+from streamgauge.workloads.contract import Columns
+from streamgauge.workloads.data.keys import MOST_SHAPED, Distribution, quantiles, weights
+from streamgauge.workloads.data.random import Counter, mix, state_of
+from streamgauge.workloads.data.shopping import HIGHEST_PRICE, LOWEST_PRICE, SCHEMA, Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789

@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from streamgauge.transport.attempts import Attempt, AttemptError, Attempts
+from streamgauge.transports.queue.attempts import Attempt, AttemptError, Attempts
 
 
 def rows(*values: int) -> pa.RecordBatch:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamgauge.transport.backlog import Backlog
-from streamgauge.transport.books import Ack, BacklogError, Lane
+from streamgauge.transports.ledger import Ack, BacklogError, Lane
+from streamgauge.transports.queue.buffer import Backlog
 
 A, B = Lane("purchases", 0), Lane("purchases", 1)
 SECOND = 10**9

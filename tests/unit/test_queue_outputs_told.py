@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamgauge.run.tell import KIND_NUMBER, Tally, countable, gather, tally
+from streamgauge.run.collector.counts import KIND_NUMBER, Tally, countable, gather, tally
 from streamgauge.stats import buckets
-from streamgauge.transport.attempts import Arrival
+from streamgauge.transports.queue.attempts import Arrival
 
 STAMP = pa.timestamp("us", "UTC")
 ORIGIN = 1_700_000_000_000_000

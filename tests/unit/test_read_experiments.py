@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 from pydantic import Field
 
-from streamgauge.engines.base import Options
+from streamgauge.engines.contract import Options
 from streamgauge.engines.spark.options import SparkOptions
-from streamgauge.model.experiment import LOAD, Span, TrialPlan
+from streamgauge.model.experiment import LOAD, Span, TransportChoice, TrialPlan
+from streamgauge.model.options import Duration, Size
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
-from streamgauge.model.transport import TransportChoice
-from streamgauge.model.types import Duration, Size
 from streamgauge.model.units import SECOND
 from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text, write
 

@@ -6,19 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamgauge.engines.base import Conditions, Endpoints, RealEngine
+from streamgauge.engines.contract import Conditions, Endpoints, RealEngine
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.deploy import queue_is
-from streamgauge.engines.reference.faults import Faults
-from streamgauge.engines.reference.options import ReferenceOptions
-from streamgauge.engines.reference.panes import COLUMNS, Fired, Panes
+from streamgauge.engines.reference.engine import ReferenceOptions, queue_is
+from streamgauge.engines.reference.ground_truth import Truth
 from streamgauge.engines.reference.schedule import MOST_BEHIND, Schedule
-from streamgauge.engines.reference.truth import Truth
+from streamgauge.engines.reference.windows import COLUMNS, Faults, Fired, Panes
 from streamgauge.model.profile import LoadProfile, Piece, constant
 from streamgauge.model.units import SECOND
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.workloads.sums import Reference
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds
+from streamgauge.workloads.references.window_sums import Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 MILLI = 1_000_000

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pytest
 
+from streamgauge.engines.reference.ground_truth import BATCH, Truth
 from streamgauge.engines.reference.schedule import Schedule
-from streamgauge.engines.reference.truth import BATCH, Truth
 from streamgauge.model.units import SECOND
 
 MILLI = 1_000_000

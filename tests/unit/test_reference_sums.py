@@ -7,10 +7,10 @@ import pytest
 
 from streamgauge.model.profile import constant, steps
 from streamgauge.model.units import SECOND
-from streamgauge.workloads import sums
-from streamgauge.workloads.base import Answer
-from streamgauge.workloads.purchases import Purchases
-from streamgauge.workloads.sums import ANSWER, Reference
+from streamgauge.workloads.contract import Answer
+from streamgauge.workloads.data.shopping import Purchases
+from streamgauge.workloads.references import window_sums
+from streamgauge.workloads.references.window_sums import ANSWER, Reference
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789
@@ -61,7 +61,7 @@ def test_asked_for_fewer_events_than_before_it_begins_again() -> None:
 
 def test_totals_do_not_depend_on_how_many_events_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = reference(distribution="single").until(PLAN.total)
-    monkeypatch.setattr(sums, "_MOST_AT_ONCE", 30_000)
+    monkeypatch.setattr(window_sums, "_MOST_AT_ONCE", 30_000)
     assert same(reference(distribution="single").until(PLAN.total), whole)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from streamgauge.engines.registry import BUILT_IN, GROUP, broken, discover, engines
 from streamgauge.model.experiment import Dimension
-from streamgauge.parse.spell import spelled
-from streamgauge.workloads.base import Workload
+from streamgauge.parse.fields import spelled
+from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.registry import workloads
 
 
@@ -17,7 +17,9 @@ def test_our_own_engines_are_built_in(name: str) -> None:
     assert broken() == ()
 
 
-@pytest.mark.parametrize("value", ["streamgauge.nowhere:engine", "streamgauge.engines.base:nothing", "a b c", "json:x"])
+@pytest.mark.parametrize(
+    "value", ["streamgauge.nowhere:engine", "streamgauge.engines.contract:nothing", "a b c", "json:x"]
+)
 def test_a_plug_in_that_cannot_be_loaded_is_a_sentence_and_the_others_stay(value: str) -> None:
     found = discover([EntryPoint("mine", value, GROUP), *BUILT_IN])
     assert list(found.engines) == ["simulated", "reference", "spark"]

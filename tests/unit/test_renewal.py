@@ -8,7 +8,7 @@ import pytest
 from judge_samples import LAG, LOAD, Floats, recording, trial
 
 from streamgauge.judge import decide, measure
-from streamgauge.judge.rule import BEYOND, MISTAKEN
+from streamgauge.judge.trend_rules import BEYOND, MISTAKEN
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.units import SECOND
 from streamgauge.stats.renewal import first_return, next_return, returns_needed

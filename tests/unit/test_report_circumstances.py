@@ -10,13 +10,13 @@ from rich.console import Console
 
 from streamgauge.model.finding import End, Start
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.report.circumstances import circumstances
-from streamgauge.report.document import run_document
-from streamgauge.report.html import render_page
-from streamgauge.report.page import view_page
-from streamgauge.report.story import Judged, Story
-from streamgauge.report.terminal import render_run
-from streamgauge.report.view import view_run
+from streamgauge.report.render.html.page import render_page
+from streamgauge.report.render.json import run_document
+from streamgauge.report.render.terminal import render_run
+from streamgauge.report.view.circumstances import circumstances
+from streamgauge.report.view.findings import view_run
+from streamgauge.report.view.page import view_page
+from streamgauge.report.view.run_report import Judged, Story
 
 WARM: dict[str, Any] = {"warmed": {"seconds": 45, "flat": True, "started": 14.0, "load": 2e5}}
 BATCHES: dict[str, Any] = {

@@ -11,11 +11,11 @@ from report_samples import EXPLAINED, FINDING, RECORDED, STORY, judged
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Outcome
-from streamgauge.report.html import VERDICTS, render_page
-from streamgauge.report.page import view_page
-from streamgauge.report.picture import bracket_picture
-from streamgauge.report.story import Story
-from streamgauge.report.view import view_run
+from streamgauge.report.render.html.bounds_svg import bracket_picture
+from streamgauge.report.render.html.page import VERDICTS, render_page
+from streamgauge.report.view.findings import view_run
+from streamgauge.report.view.page import view_page
+from streamgauge.report.view.run_report import Story
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&<!--\u2028"
 

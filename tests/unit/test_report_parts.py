@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from report_samples import EXPLAINED, FINDING, LENGTH, RECORDED, STORY, WARMUP, judged, seconds
 
-from streamgauge.engines.spark.deploy import _QUEUE_IS as QUEUE_IS
+from streamgauge.engines.spark.engine import _QUEUE_IS as QUEUE_IS
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
 from streamgauge.model.objective import SHARES
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Outcome
 from streamgauge.model.units import SECOND
-from streamgauge.report import published
-from streamgauge.report.charts import MOST_POINTS, MOST_TRIALS, all_charts, chart_data, wanted_trials
-from streamgauge.report.checked import outputs_checked
-from streamgauge.report.latency import PERCENTILES, UNSUPPORTED, brief, footnote, latency_lines
-from streamgauge.report.machine import measured_on, settings
-from streamgauge.report.spent import PARTS, where_time_went
-from streamgauge.report.story import Judged
-from streamgauge.report.why import busy_share, why
+from streamgauge.report.view import paper_figures
+from streamgauge.report.view.charts import MOST_POINTS, MOST_TRIALS, all_charts, chart_data, wanted_trials
+from streamgauge.report.view.findings import outputs_checked
+from streamgauge.report.view.latency import PERCENTILES, UNSUPPORTED, brief, footnote, latency_lines
+from streamgauge.report.view.limits import busy_share, why
+from streamgauge.report.view.run_report import Judged
+from streamgauge.report.view.setup import measured_on, settings
+from streamgauge.report.view.time_breakdown import PARTS, where_time_went
 from streamgauge.stats import buckets
 
 
@@ -366,9 +366,9 @@ class TestCharts:
 
 class TestKarimov:
     def test_the_tables_are_the_published_ones(self) -> None:
-        assert published.THROUGHPUT["Spark"] == (380_000, 640_000, 910_000)
-        assert len(published.LATENCY) == 18
-        rows = {(row.system, row.share, row.nodes): row for row in published.LATENCY}
+        assert paper_figures.THROUGHPUT["Spark"] == (380_000, 640_000, 910_000)
+        assert len(paper_figures.LATENCY) == 18
+        rows = {(row.system, row.share, row.nodes): row for row in paper_figures.LATENCY}
         spark = rows["Spark", "90%", 4]
         assert (spark.average, spark.least, spark.most, spark.p90, spark.p95, spark.p99) == (
             2.8,
@@ -382,5 +382,5 @@ class TestKarimov:
         assert rows["Storm", "90%", 8].p95 == 5
 
     def test_latencies_of_a_row_are_in_order(self) -> None:
-        for row in published.LATENCY:
+        for row in paper_figures.LATENCY:
             assert row.least <= row.average <= row.p90 <= row.p95 <= row.p99 <= row.most

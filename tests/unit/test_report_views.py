@@ -9,11 +9,10 @@ from report_samples import FINDING, STORY, judged
 from rich.console import Console
 
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.report.document import run_document
-from streamgauge.report.encode import encode
-from streamgauge.report.story import Story
-from streamgauge.report.terminal import render_run
-from streamgauge.report.view import view_run
+from streamgauge.report.render.json import encode, run_document
+from streamgauge.report.render.terminal import render_run
+from streamgauge.report.view.findings import view_run
+from streamgauge.report.view.run_report import Story
 
 SHOWN = """\
 Sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 %

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from judge_samples import interval
 
-from streamgauge.judge import rule
-from streamgauge.judge.rule import Evidence
+from streamgauge.judge import trend_rules
+from streamgauge.judge.trend_rules import Evidence
 from streamgauge.model.measurement import Interval
 
 LOAD = 100_000.0
@@ -22,126 +22,134 @@ def seen(
 
 
 def test_a_short_trial_says_nothing_before_its_first_seconds() -> None:
-    steep = [rule.lean_short(seen(50_000, 10, s)) for s in (5, rule.BROKEN_SECONDS - 1, rule.BROKEN_SECONDS)]
+    steep = [
+        trend_rules.lean_short(seen(50_000, 10, s))
+        for s in (5, trend_rules.BROKEN_SECONDS - 1, trend_rules.BROKEN_SECONDS)
+    ]
     assert steep == ["unclear", "unclear", "broken"]
-    falling = [rule.lean_short(seen(-50_000, 10, s)) for s in (10, rule.HOLDS_SECONDS - 1, rule.HOLDS_SECONDS)]
+    falling = [
+        trend_rules.lean_short(seen(-50_000, 10, s))
+        for s in (10, trend_rules.HOLDS_SECONDS - 1, trend_rules.HOLDS_SECONDS)
+    ]
     assert falling == ["unclear", "unclear", "holds"]
 
 
 def test_a_short_trial_does_not_believe_that_its_own_noise_is_smaller_than_assumed() -> None:
     # 2 % over the threshold: clear if the noise were as small as it looks, but ten seconds cannot know that
-    assert rule.lean_short(seen(3000, 1, seconds=10)) == "unclear"
-    assert rule.lean_short(seen(3000, 1, seconds=90)) == "broken"
+    assert trend_rules.lean_short(seen(3000, 1, seconds=10)) == "unclear"
+    assert trend_rules.lean_short(seen(3000, 1, seconds=90)) == "broken"
 
 
 def test_noise_that_is_larger_than_assumed_is_believed() -> None:
-    assert rule.lean_short(seen(6000, 100, seconds=60)) == "broken"
-    assert rule.lean_short(seen(6000, 4000, seconds=60)) == "unclear"
+    assert trend_rules.lean_short(seen(6000, 100, seconds=60)) == "broken"
+    assert trend_rules.lean_short(seen(6000, 4000, seconds=60)) == "unclear"
 
 
 def test_a_queue_that_stays_in_a_narrow_corridor_holds() -> None:
-    narrow = 0.9 * rule.flat_corridor(30) * LOAD
-    assert rule.lean_short(seen(0, 1500, 30, corridor=narrow)) == "holds"
-    assert rule.lean_short(seen(0, 1500, 30, corridor=1.2 * narrow)) == "unclear"
+    narrow = 0.9 * trend_rules.flat_corridor(30) * LOAD
+    assert trend_rules.lean_short(seen(0, 1500, 30, corridor=narrow)) == "holds"
+    assert trend_rules.lean_short(seen(0, 1500, 30, corridor=1.2 * narrow)) == "unclear"
 
 
 def test_a_narrow_corridor_says_nothing_about_a_queue_that_grows() -> None:
-    assert rule.lean_short(seen(1001, 1500, 30, corridor=0.0)) == "unclear"
+    assert trend_rules.lean_short(seen(1001, 1500, 30, corridor=0.0)) == "unclear"
 
 
 def test_the_longer_a_trial_is_the_wider_a_corridor_may_be() -> None:
-    widths = [rule.flat_corridor(s) for s in range(10, 300)]
+    widths = [trend_rules.flat_corridor(s) for s in range(10, 300)]
     assert widths == sorted(widths)
 
 
-@pytest.mark.parametrize("lean", [rule.lean_short, rule.lean_full])
-def test_without_a_trend_nothing_is_said_unless_the_queue_ran_away(lean: rule.Lean) -> None:
+@pytest.mark.parametrize("lean", [trend_rules.lean_short, trend_rules.lean_full])
+def test_without_a_trend_nothing_is_said_unless_the_queue_ran_away(lean: trend_rules.Lean) -> None:
     assert lean(Evidence(None, ALLOWED, LOAD, 60.0, 0.0)) == "unclear"
     assert lean(Evidence(None, ALLOWED, LOAD, 60.0, 0.0, runaway=True)) == "broken"
 
 
 def test_lag_runs_away_when_it_grows_by_a_quarter_of_the_load_over_some_seconds() -> None:
-    assert rule.is_runaway(0.25, 10)
-    assert not rule.is_runaway(0.24, 100)
-    assert not rule.is_runaway(5.0, 9)
+    assert trend_rules.is_runaway(0.25, 10)
+    assert not trend_rules.is_runaway(0.24, 100)
+    assert not trend_rules.is_runaway(5.0, 9)
 
 
 def test_a_full_length_trial_is_clear_once_the_interval_is_clear_of_the_threshold() -> None:
-    assert [rule.lean_full(seen(mean, 100)) for mean in (0, 700, 900, 1100, 1300, 2000)] == [
+    assert [trend_rules.lean_full(seen(mean, 100)) for mean in (0, 700, 900, 1100, 1300, 2000)] == [
         *("holds", "unclear", "unclear", "unclear", "unclear", "broken")
     ]
 
 
 def test_a_full_length_trial_with_much_noise_says_nothing() -> None:
-    assert rule.lean_full(seen(-500, 2000)) == "unclear"
-    assert rule.lean_full(seen(2500, 2000)) == "unclear"
+    assert trend_rules.lean_full(seen(-500, 2000)) == "unclear"
+    assert trend_rules.lean_full(seen(2500, 2000)) == "unclear"
 
 
 def test_no_trial_sees_less_than_its_resolution() -> None:
-    finest = rule.RESOLUTION * LOAD
-    assert rule.lean_full(seen(ALLOWED + 0.9 * finest, 1e-6)) == "unclear"
-    assert rule.lean_full(seen(ALLOWED + 1.1 * finest, 1e-6)) == "broken"
-    assert rule.lean_full(seen(ALLOWED - 0.9 * finest, 1e-6)) == "unclear"
-    assert rule.lean_full(seen(ALLOWED - 1.1 * finest, 1e-6)) == "holds"
+    finest = trend_rules.RESOLUTION * LOAD
+    assert trend_rules.lean_full(seen(ALLOWED + 0.9 * finest, 1e-6)) == "unclear"
+    assert trend_rules.lean_full(seen(ALLOWED + 1.1 * finest, 1e-6)) == "broken"
+    assert trend_rules.lean_full(seen(ALLOWED - 0.9 * finest, 1e-6)) == "unclear"
+    assert trend_rules.lean_full(seen(ALLOWED - 1.1 * finest, 1e-6)) == "holds"
 
 
 def test_few_degrees_of_freedom_ask_for_more() -> None:
     few = Interval(1700, 700, 2700, 300, 6, 0.5, 2.0)
     many = Interval(1700, 700, 2700, 300, 60, 0.0, 59.0)
-    assert rule.lean_full(Evidence(few, ALLOWED, LOAD, 60.0, math.inf)) == "unclear"
-    assert rule.lean_full(Evidence(many, ALLOWED, LOAD, 60.0, math.inf)) == "broken"
+    assert trend_rules.lean_full(Evidence(few, ALLOWED, LOAD, 60.0, math.inf)) == "unclear"
+    assert trend_rules.lean_full(Evidence(many, ALLOWED, LOAD, 60.0, math.inf)) == "broken"
 
 
 def test_lag_whose_level_is_steady_holds_although_its_increments_are_noisy() -> None:
-    assert rule.lean_full(seen(0, 2000)) == "unclear"
-    assert rule.lean_full(seen(0, 2000, level=rule.level_error(spread=5000, span=100))) == "holds"
-    assert rule.lean_full(seen(0, 2000, level=rule.level_error(spread=50_000, span=100))) == "unclear"
-    assert rule.lean_full(seen(1600, 2000, level=0.0)) == "unclear"
+    assert trend_rules.lean_full(seen(0, 2000)) == "unclear"
+    assert trend_rules.lean_full(seen(0, 2000, level=trend_rules.level_error(spread=5000, span=100))) == "holds"
+    assert trend_rules.lean_full(seen(0, 2000, level=trend_rules.level_error(spread=50_000, span=100))) == "unclear"
+    assert trend_rules.lean_full(seen(1600, 2000, level=0.0)) == "unclear"
 
 
 def test_the_error_of_a_level_falls_with_the_length_of_the_trial() -> None:
-    assert rule.level_error(100, 60) == pytest.approx(2 * rule.level_error(100, 120))
-    assert rule.level_error(100, 0) == math.inf
+    assert trend_rules.level_error(100, 60) == pytest.approx(2 * trend_rules.level_error(100, 120))
+    assert trend_rules.level_error(100, 0) == math.inf
 
 
 def test_a_short_trial_that_reached_its_full_length_may_prove_itself_like_a_full_one() -> None:
     slight = seen(2000, 50, seconds=60)
-    assert rule.lean_short(slight) == "unclear"
-    assert rule.lean_of(True, 60.0)(slight) == "broken"
-    assert rule.lean_of(True, 90.0)(slight) == "unclear"
+    assert trend_rules.lean_short(slight) == "unclear"
+    assert trend_rules.lean_of(True, 60.0)(slight) == "broken"
+    assert trend_rules.lean_of(True, 90.0)(slight) == "unclear"
 
 
 def test_a_full_length_trial_is_never_judged_by_the_rule_of_short_ones() -> None:
     flat = seen(0, 1500, 60, corridor=0.0)
-    assert rule.lean_short(flat) == "holds"
-    assert rule.lean_of(False, 60.0)(flat) == "unclear"
+    assert trend_rules.lean_short(flat) == "holds"
+    assert trend_rules.lean_of(False, 60.0)(flat) == "unclear"
 
 
 def test_a_level_that_clearly_returns_has_no_trend_however_noisy_its_increments_are() -> None:
     noisy = seen(0, 5000)
-    assert rule.lean_full(noisy) == "unclear"
-    assert rule.lean_full(replace(noisy, reversion=rule.RETURNS)) == "holds"
+    assert trend_rules.lean_full(noisy) == "unclear"
+    assert trend_rules.lean_full(replace(noisy, reversion=trend_rules.RETURNS)) == "holds"
     growing = seen(1500, 5000)
-    assert rule.lean_full(replace(growing, reversion=2 * rule.RETURNS)) == "unclear", "it ended higher than it began"
+    assert trend_rules.lean_full(replace(growing, reversion=2 * trend_rules.RETURNS)) == "unclear", (
+        "it ended higher than it began"
+    )
 
 
 def test_growth_that_ends_in_the_second_half_is_settling_and_no_overload() -> None:
     """Micro-batches of cost a + b·load settle at a finite lag over tens of seconds."""
     steep = seen(5000, 100)
-    assert rule.lean_full(replace(steep, late=4000.0)) == "broken"
-    assert rule.lean_full(replace(steep, late=900.0)) == "unclear"
-    assert rule.lean_short(replace(steep, late=4000.0)) == "broken"
-    assert rule.lean_short(replace(steep, late=900.0)) == "unclear"
+    assert trend_rules.lean_full(replace(steep, late=4000.0)) == "broken"
+    assert trend_rules.lean_full(replace(steep, late=900.0)) == "unclear"
+    assert trend_rules.lean_short(replace(steep, late=4000.0)) == "broken"
+    assert trend_rules.lean_short(replace(steep, late=900.0)) == "unclear"
 
 
 def test_a_trial_that_is_looked_at_more_often_needs_more_at_each_look() -> None:
-    assert [rule.looks(60, limit) for limit in (60, 65, 69, 120, 300)] == [1, 2, 2, 6, 13]
-    shares = [rule.clear_at(count) for count in (1, 2, 6, 13)]
+    assert [trend_rules.looks(60, limit) for limit in (60, 65, 69, 120, 300)] == [1, 2, 2, 6, 13]
+    shares = [trend_rules.clear_at(count) for count in (1, 2, 6, 13)]
     assert shares == sorted(shares)
-    assert shares[0] == rule.CLEAR_FULL
+    assert shares[0] == trend_rules.CLEAR_FULL
     slight = seen(1000 + 2.2 * 500, 500)
-    assert rule.lean_of(False, 60.0, 60.0)(slight) == "broken"
-    assert rule.lean_of(False, 60.0, 300.0)(slight) == "unclear"
+    assert trend_rules.lean_of(False, 60.0, 60.0)(slight) == "broken"
+    assert trend_rules.lean_of(False, 60.0, 300.0)(slight) == "unclear"
 
 
 def settling(late: float, error: float = 100.0, reversion: float = 0.0, mean: float = 3000.0) -> Evidence:
@@ -152,13 +160,13 @@ def settling(late: float, error: float = 100.0, reversion: float = 0.0, mean: fl
 
 def test_growth_that_is_clear_in_the_second_half_alone_is_an_overload() -> None:
     """Micro-batches of an overloaded Spark grow, and get more done the longer they are: the whole interval is wide."""
-    assert rule.lean_full(settling(late=2800.0)) == "broken"
-    assert rule.lean_full(settling(late=2800.0, error=900.0)) == "unclear"
-    assert rule.lean_full(settling(late=1300.0, error=10.0)) == "unclear", "less than a trial can see"
+    assert trend_rules.lean_full(settling(late=2800.0)) == "broken"
+    assert trend_rules.lean_full(settling(late=2800.0, error=900.0)) == "unclear"
+    assert trend_rules.lean_full(settling(late=1300.0, error=10.0)) == "unclear", "less than a trial can see"
 
 
 def test_growth_that_has_come_to_rest_holds_and_one_that_only_falls_does_not() -> None:
-    assert rule.lean_full(settling(late=-100.0, reversion=-4.5)) == "holds"
-    assert rule.lean_full(settling(late=-100.0, error=100.0)) == "holds", "clearly less than is allowed"
-    assert rule.lean_full(settling(late=-100.0, error=900.0, reversion=-2.0)) == "unclear"
-    assert rule.lean_full(settling(late=900.0, reversion=-4.5)) == "unclear"
+    assert trend_rules.lean_full(settling(late=-100.0, reversion=-4.5)) == "holds"
+    assert trend_rules.lean_full(settling(late=-100.0, error=100.0)) == "holds", "clearly less than is allowed"
+    assert trend_rules.lean_full(settling(late=-100.0, error=900.0, reversion=-2.0)) == "unclear"
+    assert trend_rules.lean_full(settling(late=900.0, reversion=-4.5)) == "unclear"

@@ -13,8 +13,8 @@ from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.search.adaptive import pool
-from streamgauge.search.known import learn
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
+from streamgauge.search.history import learn
 from streamgauge.search.supported import RESOLUTION
 
 TRUTH = 730_000.0

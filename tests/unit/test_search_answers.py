@@ -12,11 +12,10 @@ from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.profile import LoadProfile, Piece
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import SECOND
-from streamgauge.run.answer import exit_code_of
-from streamgauge.run.exits import ExitCode
+from streamgauge.run.result import ExitCode, exit_code_of
 from streamgauge.search import build
-from streamgauge.search.known import learn
-from streamgauge.search.line import Line, grid, listed
+from streamgauge.search.axes import Line, grid, listed
+from streamgauge.search.history import learn
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 SLIDE = Dimension("slide", "duration", "lower", "how often a window fires")

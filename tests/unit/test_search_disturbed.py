@@ -8,7 +8,7 @@ from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Verdict
 from streamgauge.model.trial import Ask
 from streamgauge.search import build
-from streamgauge.search.known import learn
+from streamgauge.search.history import learn
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 BOUNDARY = 700_000.0

@@ -6,9 +6,9 @@ from search_play import HOLDS, Answer, experiment, found
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import Ask
-from streamgauge.search.questions import lines
+from streamgauge.search.goals import lines
 from streamgauge.search.supported import RESOLUTION
-from streamgauge.workloads.sensors import FREQUENCY
+from streamgauge.workloads.parameters import FREQUENCY
 
 TRUTH = 100_400.0
 GRIDS: tuple[Strategy, ...] = ("linear", "from-above", "full")

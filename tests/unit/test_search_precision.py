@@ -7,10 +7,10 @@ from streamgauge.engines.simulated import simulated
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.finding import Finding, Told
 from streamgauge.parse import read, shipped_text
-from streamgauge.run.clock import Limits
-from streamgauge.run.execute import execute
 from streamgauge.run.explore import trial_of
-from streamgauge.run.watching import Silence
+from streamgauge.run.limits import Limits
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Silence
 from streamgauge.search import build
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 

@@ -26,10 +26,10 @@ from streamgauge.model.measurement import Verdict
 from streamgauge.model.trial import Ask, Purpose
 from streamgauge.model.units import SECOND
 from streamgauge.parse import read
-from streamgauge.run.clock import Limits
 from streamgauge.run.explore import explore
+from streamgauge.run.limits import Limits
 from streamgauge.search import build, shares
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
 from streamgauge.store import Store
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))

@@ -25,7 +25,7 @@ from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Verdict
 from streamgauge.model.trial import Ask
-from streamgauge.run.answer import exit_code_of
+from streamgauge.run.result import exit_code_of
 from streamgauge.search import build
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))

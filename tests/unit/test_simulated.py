@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from judge_samples import trial
 
-from streamgauge.engines.base import VirtualEngine
+from streamgauge.engines.contract import VirtualEngine
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
 from streamgauge.model.profile import steps
 from streamgauge.model.seconds import COLUMNS, OUTPUT_KINDS, Kind, Seconds, join

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from streamgauge.engines.base import Conditions, jars_of, unsuited
+from streamgauge.engines.contract import Conditions, jars_of, unsuited
 from streamgauge.engines.reference import reference
 from streamgauge.engines.spark import spark
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
-from streamgauge.model.transport import TransportChoice, TransportName
+from streamgauge.model.experiment import TransportChoice, TransportName
 
 KAFKA = TransportChoice("kafka")
 REAL_TIME: dict[str, Any] = {

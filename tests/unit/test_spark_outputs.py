@@ -13,7 +13,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from streamgauge.engines.spark.fit import RESERVED, unfit
+from streamgauge.engines.spark.output_columns import RESERVED, unfit
 
 
 def columns(**kinds: DataType) -> StructType:

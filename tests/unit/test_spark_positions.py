@@ -10,16 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from streamgauge.engines.spark.connect.positions import Positions, Taken, next_begins, positions_of
 from streamgauge.engines.spark.options import Ends
-from streamgauge.engines.spark.positions import Positions, next_begins, positions_of
-from streamgauge.engines.spark.taken import Taken
 from streamgauge.model.units import SECOND
-from streamgauge.transport.backlog import Backlog
-from streamgauge.transport.books import Ack, BacklogError, Lane
-from streamgauge.transport.kafka.cluster import Cluster
-from streamgauge.transport.kafka.ends import KafkaEnds
-from streamgauge.transport.queue_reader import QueueReader
-from streamgauge.transport.queue_server import QueueServer
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds
+from streamgauge.transports.ledger import Ack, BacklogError, Lane
+from streamgauge.transports.queue.buffer import Backlog
+from streamgauge.transports.queue.reader import QueueReader
+from streamgauge.transports.queue.server import QueueServer
 
 TOPIC = "streamgauge.r1.001.purchases"
 LANES = (Lane("purchases", 0), Lane("purchases", 1))

@@ -1,8 +1,8 @@
 """A Spark that did not start: what Java said, and which setting it is about."""
 
-from streamgauge.engines.spark.deploy import _explained
+from streamgauge.engines.spark.engine import _explained
 from streamgauge.engines.spark.options import SparkOptions
-from streamgauge.transport.child import LaunchError
+from streamgauge.processes.spec import LaunchError
 
 ENDED = "spark (process 7) ended with exit code 1 before it was ready"
 TRACE = ("Traceback (most recent call last):", '  File "work.py", line 1', "PySparkRuntimeError: [JAVA_GATEWAY_EXITED]")

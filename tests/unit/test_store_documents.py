@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.measurement import Interval, Measurement
 from streamgauge.store import StoreError
-from streamgauge.store.documents import decode, encode, read_content, read_value
-from streamgauge.store.formats import FORMAT
+from streamgauge.store.documents import FORMAT, decode, encode, read_content, read_value
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import store_samples as sample
 
-from streamgauge.cli.recompute import chosen_trials
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.commands.show import chosen_trials
+from streamgauge.cli.errors import Trouble
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.store import NewerFormat, Run, Store
-from streamgauge.store.formats import FORMAT, READERS, lacks
+from streamgauge.store.documents import FORMAT, READERS, lacks
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "store"
 

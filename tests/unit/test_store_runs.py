@@ -11,7 +11,7 @@ import store_samples as sample
 from streamgauge.model.finding import Told
 from streamgauge.model.units import SECOND
 from streamgauge.store import Run, RunLocked, Store, StoreError, look_into
-from streamgauge.store.sessions import TEMPORARY, newest_session
+from streamgauge.store.runs import TEMPORARY, newest_session
 
 
 def test_a_run_is_named_after_its_time_and_its_experiment(tmp_path: Path) -> None:

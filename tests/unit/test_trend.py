@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import linregress
 
-from streamgauge.judge.rule import RETURNS
+from streamgauge.judge.trend_rules import RETURNS
 from streamgauge.model.measurement import Interval
 from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile, recent, reversion
 

@@ -10,17 +10,17 @@ from judge_samples import CHECKED, LAG, LOAD, objective, recording, seconds, tri
 from streamgauge.engines.simulated import SimulatedOptions, simulated
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.judge.percentiles import Above, needed
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Metric, Objective, Statistic
 from streamgauge.model.seconds import Account, Seconds
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.report.checked import outputs_checked
-from streamgauge.report.story import Judged
-from streamgauge.run.clock import Limits
-from streamgauge.run.execute import execute
-from streamgauge.run.watching import Silence, Unkept
+from streamgauge.report.view.findings import outputs_checked
+from streamgauge.report.view.run_report import Judged
+from streamgauge.run.limits import Limits
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Silence, Unkept
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 LOST = objective("lost", "==", 0)

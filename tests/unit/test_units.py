@@ -18,7 +18,7 @@ from streamgauge.model.units import (
     parse_share,
     parse_size,
 )
-from streamgauge.parse.spell import spell
+from streamgauge.parse.fields import spell
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from streamgauge.engines.base import Warming
+from streamgauge.engines.contract import Warming
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.run.warm import Reach, Warmth
+from streamgauge.run.warm_up import Reach, Warmth
 
 
 def seconds(done: list[int], used: list[int]) -> Seconds:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamgauge.run.warm_brokers import flat
+from streamgauge.transports.kafka.brokers.start import flat
 
 
 @pytest.mark.parametrize(

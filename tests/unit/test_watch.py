@@ -8,7 +8,7 @@ from judge_samples import LAG, LOAD, Floats, latencies, objective, seconds, tria
 
 from benches.early_rule import CAPACITY, FULL, RATIOS, decide_once, trial_at
 from streamgauge.engines.simulated import SimulatedOptions, simulated
-from streamgauge.judge import Watch, decide, measure, rule
+from streamgauge.judge import Watch, decide, measure, trend_rules
 from streamgauge.judge.measure import trends
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
@@ -87,12 +87,12 @@ def test_a_failing_confirmation_ends_early_where_the_search_needs_no_estimate_fr
 
 def test_an_overloaded_probe_ends_early() -> None:
     stops = [ends(trial(purpose="probe"), trace(0.5, seed=seed)) for seed in range(30)]
-    assert set(stops) <= set(range(rule.BROKEN_SECONDS, 15))
+    assert set(stops) <= set(range(trend_rules.BROKEN_SECONDS, 15))
 
 
 def test_a_sustained_probe_ends_early() -> None:
     stops = [ends(trial(purpose="probe"), trace(-0.2, seed=seed)) for seed in range(30)]
-    assert set(stops) <= set(range(rule.HOLDS_SECONDS, 30))
+    assert set(stops) <= set(range(trend_rules.HOLDS_SECONDS, 30))
 
 
 def test_the_clearer_an_overload_is_the_sooner_it_is_seen() -> None:
@@ -150,13 +150,13 @@ def test_outputs_that_carry_no_latency_do_not_extend_a_trial() -> None:
 
 
 def test_an_estimate_ends_when_it_is_sharp() -> None:
-    assert ends(trial(purpose="estimate"), trace(0.5, noise=0.01)) in range(rule.HOLDS_SECONDS, 25)
+    assert ends(trial(purpose="estimate"), trace(0.5, noise=0.01)) in range(trend_rules.HOLDS_SECONDS, 25)
 
 
 def test_an_estimate_that_stays_blurred_ends_with_its_length() -> None:
     blurred = trace(0.2, noise=0.15)
     assert ends(trial(purpose="estimate"), blurred) in range(60, 65)
-    assert ends(trial(purpose="probe"), blurred) in range(rule.BROKEN_SECONDS, 20)
+    assert ends(trial(purpose="probe"), blurred) in range(trend_rules.BROKEN_SECONDS, 20)
 
 
 @pytest.mark.parametrize("purpose", SHORT)
@@ -166,7 +166,7 @@ def test_a_fixed_warm_up_is_honoured(purpose: Purpose, warmup: int) -> None:
     for growth in (-0.2, 0.2):
         stop = ends(of, trace(growth))
         assert stop is not None
-        assert stop >= warmup + rule.BROKEN_SECONDS
+        assert stop >= warmup + trend_rules.BROKEN_SECONDS
         assert trends(of, trace(growth).between(0, stop)).warmup_seconds == warmup
 
 
@@ -185,7 +185,7 @@ def test_a_probe_does_not_end_inside_a_warm_up() -> None:
 def test_where_a_latency_is_judged_a_holding_probe_runs_its_full_length() -> None:
     p99 = replace(objective("event-time", "<", 2 * SECOND), statistic="p99")
     assert ends(trial(purpose="probe"), trace(-0.2), LAG, p99) in range(60, 65)
-    assert ends(trial(purpose="probe"), trace(0.5), LAG, p99) in range(rule.BROKEN_SECONDS, 15)
+    assert ends(trial(purpose="probe"), trace(0.5), LAG, p99) in range(trend_rules.BROKEN_SECONDS, 15)
 
 
 def test_without_any_trend_a_probe_runs_its_full_length() -> None:
@@ -194,7 +194,7 @@ def test_without_any_trend_a_probe_runs_its_full_length() -> None:
 
 def test_a_queue_over_its_objective_does_not_get_better_with_time() -> None:
     queue = objective("queue", "<=", 2.0, relative=True)
-    assert ends(trial(purpose="probe"), trace(0.5), queue) in range(rule.BROKEN_SECONDS, 15)
+    assert ends(trial(purpose="probe"), trace(0.5), queue) in range(trend_rules.BROKEN_SECONDS, 15)
     assert ends(trial(purpose="probe"), trace(-0.5), queue) in range(60, 65)
     short = objective("queue", "<=", 0.1, relative=True)
     assert ends(trial(limit=200), trace(0.01, noise=0.05), LAG, short) in range(60, 65), "a confirmation: no extension"
@@ -204,7 +204,7 @@ def test_a_latency_trend_ends_a_probe_too() -> None:
     grows = latencies([(s, 10**9 + s * 300_000_000 + (s % 3) * 1_000_000, 10) for s in range(200)])
     whole = seconds(walk(0.0, 200), kinds={"event-time": grows}, firings=1)
     stop = ends(trial(purpose="probe"), whole, objective("latency-trend", "<=", 0.01))
-    assert stop in range(rule.BROKEN_SECONDS, 20)
+    assert stop in range(trend_rules.BROKEN_SECONDS, 20)
 
 
 def test_all_trends_must_hold_before_a_probe_ends() -> None:

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 CONVERT = "import sys, numpy, pyarrow as pa\npa.array(numpy.zeros(2)); pa.array([1]).to_numpy(); pa.table({'a': [1]})\n"
-LEAVE_OUT = "from streamgauge.transport.without_pandas import without_pandas\nwithout_pandas()\n"
+LEAVE_OUT = "from streamgauge.processes.child import without_pandas\nwithout_pandas()\n"
 TELL = "print('pandas' in sys.modules)\n"
 
 

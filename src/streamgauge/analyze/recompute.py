@@ -8,18 +8,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from streamgauge.analyze import journals as files
-from streamgauge.analyze import outputs as out
-from streamgauge.analyze.drivers import delays, driven
+from streamgauge.analyze import seconds as out
 from streamgauge.analyze.journals import Journals
-from streamgauge.analyze.monitor import watched
+from streamgauge.analyze.seconds import delays, driven, watched
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
 
 _NUMBERED: dict[int, Kind] = {6: "missing", 7: "missing-windows"}
-"""Kinds of latencies of outputs that never came, by their number in journals (``run/tell.py``)."""
+"""Kinds of latencies of outputs that never came, by their number in journals (``run/collector/counts.py``)."""
 
 
 def recompute(spark: SparkSession, journals: Journals) -> Seconds:
-    """What ``run/assemble.py`` made of this trial, counted again from its journals."""
+    """What ``run/trial/assemble.py`` made of this trial, counted again from its journals."""
     outputs = [out.stamped(query, journals.origin_us, journals.firing) for query in files.outputs(spark, journals)]
     rows = _within(counts(spark, journals, outputs), journals.stop).toArrow()
     closed = _numbers(rows, "closed") == journals.drivers

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.errors import Trouble
 
 if TYPE_CHECKING:
-    from streamgauge.model.experiment import EngineChoice
-    from streamgauge.model.transport import TransportChoice
-    from streamgauge.run.clock import Limits
-    from streamgauge.transport.kafka.cluster import Cluster
-    from streamgauge.transport.kafka.jars import Wanted
-    from streamgauge.transport.kafka.options import ClusterOptions, KafkaOptions
+    from streamgauge.install.jars import Wanted
+    from streamgauge.model.experiment import EngineChoice, TransportChoice
+    from streamgauge.run.limits import Limits
+    from streamgauge.transports.kafka.cluster import Cluster
+    from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
 
 _LONGEST = 1 << 16
 """Bytes of a file that holds a secret, and nothing else."""
@@ -36,7 +35,7 @@ def with_kafka(
     The connectors of the engines are needed on both.
     """
     from streamgauge.cli.kafka import client_or_trouble, ready_for_kafka, with_connectors
-    from streamgauge.transport.kafka.options import kafka_options
+    from streamgauge.transports.kafka.options import kafka_options
 
     options = kafka_options(choice)
     if options is None:
@@ -51,7 +50,7 @@ def with_kafka(
 
 def _connectors(choices: "Sequence[EngineChoice]") -> "set[Wanted]":
     """The sets of jars that these engines need to read from Kafka."""
-    from streamgauge.engines.base import jars_of
+    from streamgauge.engines.contract import jars_of
     from streamgauge.engines.registry import engines
 
     known = engines()
@@ -60,10 +59,10 @@ def _connectors(choices: "Sequence[EngineChoice]") -> "set[Wanted]":
 
 def _is_usable(cluster: "Cluster", options: "KafkaOptions") -> None:
     """Raise Trouble if the cluster does not respond, has too few brokers, or rejects what a trial does."""
-    from streamgauge.run.brokers import until
-    from streamgauge.run.try_cluster import try_cluster
-    from streamgauge.transport.kafka.administer import Administration
-    from streamgauge.transport.kafka.protocol import KafkaFailure
+    from streamgauge.transports.kafka.brokers.admin import Administration
+    from streamgauge.transports.kafka.brokers.start import until
+    from streamgauge.transports.kafka.client.protocol import KafkaFailure
+    from streamgauge.transports.kafka.try_cluster import try_cluster
 
     try:
         found = len(Administration(cluster, until).brokers(_PATIENCE))
@@ -79,8 +78,8 @@ def _is_usable(cluster: "Cluster", options: "KafkaOptions") -> None:
 
 def open_cluster(options: "ClusterOptions") -> "Cluster":
     """The cluster that an experiment names, with its secrets. Raises Trouble with what is missing."""
-    from streamgauge.transport.kafka.protocol import KafkaFailure
-    from streamgauge.transport.kafka.resolve import resolve, variables
+    from streamgauge.transports.kafka.client.protocol import KafkaFailure
+    from streamgauge.transports.kafka.secrets import resolve, variables
 
     for name in variables(options):
         if name in os.environ:
@@ -94,7 +93,7 @@ def open_cluster(options: "ClusterOptions") -> "Cluster":
 
 def read_secret(path: Path) -> str:
     """The text of a file with a secret. A file that every user can read is rejected."""
-    from streamgauge.transport.kafka.resolve import SecretError
+    from streamgauge.transports.kafka.secrets import SecretError
 
     with path.open("rb") as file:
         mode = os.fstat(file.fileno()).st_mode

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from streamgauge.engines.java import Ask, Java, find_java
+from streamgauge.install.java import Ask, Java, find_java
 
 _FOREIGN = ("SPARK_HOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 """Environment variables of another Spark installation."""

@@ -6,10 +6,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.errors import Trouble
 
 if TYPE_CHECKING:
-    from streamgauge.transport.kafka.jars import Jars, Wanted
+    from streamgauge.install.jars import Jars, Wanted
 
 INSTALL = "pip install 'streamgauge[kafka]'"
 _STEPS = 4
@@ -38,9 +38,9 @@ def ready_for_kafka(say: Callable[[str], object]) -> Path:
     """
     from streamgauge.cli.cache import cache_folder
     from streamgauge.cli.java import settle_java
-    from streamgauge.engines.java import javas, missing
-    from streamgauge.engines.packages import manager
-    from streamgauge.run.install import ask_java, is_root
+    from streamgauge.install.ensure import ask_java, is_root
+    from streamgauge.install.java import javas, missing
+    from streamgauge.install.packages import manager
 
     client_or_trouble()
     if settle_java(ask_java) is None:
@@ -51,9 +51,8 @@ def ready_for_kafka(say: Callable[[str], object]) -> Path:
 
 def settle_maven(say: Callable[[str], object]) -> Path:
     """The Maven of this machine, installed if no password is needed. Raises Trouble with the install command."""
-    from streamgauge.engines.maven import find_maven, maven_missing
-    from streamgauge.engines.packages import manager
-    from streamgauge.run.install import install, is_root
+    from streamgauge.install.ensure import install, is_root
+    from streamgauge.install.packages import find_maven, manager, maven_missing
 
     maven = find_maven() or install("maven", find_maven, say)
     if maven is None:
@@ -74,8 +73,8 @@ def with_connectors(names: "Collection[Wanted]", say: Callable[[str], object]) -
 def missing_jars(names: "Collection[Wanted]" = ()) -> "list[Jars]":
     """The sets of jars that are not in the cache with their pinned checksums: of these names, or of all."""
     from streamgauge.cli.cache import cache_folder
-    from streamgauge.store.cache import faults
-    from streamgauge.transport.kafka.jars import NAMES, pinned
+    from streamgauge.install.cache import faults
+    from streamgauge.install.jars import NAMES, pinned
 
     sets = [pinned(name) for name in NAMES if name in names or not names]
     return [jars for jars in sets if faults(jars.folder(cache_folder()), jars.checksums)]
@@ -84,8 +83,8 @@ def missing_jars(names: "Collection[Wanted]" = ()) -> "list[Jars]":
 def fetch_missing(say: Callable[[str], object], names: "Collection[Wanted]" = ()) -> bool:
     """Download the missing jars of these names, or all, with Maven. Returns whether any were missing."""
     from streamgauge.cli.cache import cache_folder
-    from streamgauge.run.fetch_jars import FetchError, fetch_jars
-    from streamgauge.run.launch import Launcher
+    from streamgauge.install.jars import FetchError, fetch_jars
+    from streamgauge.processes.launch import Launcher
 
     wanted = missing_jars(names)
     if not wanted:

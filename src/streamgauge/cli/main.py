@@ -14,7 +14,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from streamgauge import __version__
-from streamgauge.cli import (
+from streamgauge.cli import console
+from streamgauge.cli.commands import (
     calibrate,
     clean,
     completion,
@@ -29,19 +30,17 @@ from streamgauge.cli import (
     schema,
     setup,
     show,
-    talk,
     workloads,
 )
-from streamgauge.cli import list as list_
-from streamgauge.cli.interrupt import interruptible
+from streamgauge.cli.commands import list as list_
+from streamgauge.cli.console import interruptible
+from streamgauge.cli.errors import Trouble, exit_code, explain
 from streamgauge.cli.java import settle_java
-from streamgauge.cli.os_errors import exit_code, explain
-from streamgauge.cli.streams import lost_stdout, open_streams
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.output_streams import lost_stdout, open_streams
 from streamgauge.model.text import printable
-from streamgauge.report.encode import document
-from streamgauge.run.clock import now
-from streamgauge.run.exits import ExitCode
+from streamgauge.processes.clock import now
+from streamgauge.report.render.json import document
+from streamgauge.run.result import ExitCode
 
 app = typer.Typer(
     name="streamgauge",
@@ -98,7 +97,7 @@ def options(
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. Every error is handled here."""
-    talk.documents_written, talk.results_kept = 0, ""
+    console.documents_written, console.results_kept = 0, ""
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     if argv is None:
         open_streams()
@@ -121,11 +120,11 @@ def _written(code: int) -> int:
     in ``streamgauge list | head``.
     """
     lost = lost_stdout()
-    if lost is None or (lost.errno == errno.EPIPE and not talk.results_kept):
+    if lost is None or (lost.errno == errno.EPIPE and not console.results_kept):
         return code
-    sentence = f"The output could not be written to stdout: {lost.strerror}. {talk.results_kept}"
+    sentence = f"The output could not be written to stdout: {lost.strerror}. {console.results_kept}"
     print(printable(sentence.strip()), file=sys.stderr)
-    return code if talk.results_kept else code or ExitCode.USAGE
+    return code if console.results_kept else code or ExitCode.USAGE
 
 
 def _leave(code: int) -> NoReturn:
@@ -144,8 +143,8 @@ def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else ExitCode.BUG
     sentence, code, problems = _in_words(error, arguments)
-    if "--json" in arguments and not talk.documents_written:
-        talk.write_document(document(code, error=sentence, problems=problems))
+    if "--json" in arguments and not console.documents_written:
+        console.write_document(document(code, error=sentence, problems=problems))
     print(printable(sentence), file=sys.stderr)
     return code
 
@@ -167,9 +166,9 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, Exit
 
 def _expected(error: BaseException) -> ExitCode | None:
     """The exit code of an error whose message is for the user; None for all others."""
-    from streamgauge.run.launch import LaunchError
+    from streamgauge.processes.launch import LaunchError
     from streamgauge.store import StoreError
-    from streamgauge.transport.kafka.protocol import KafkaFailure
+    from streamgauge.transports.kafka.client.protocol import KafkaFailure
 
     if isinstance(error, StoreError):
         return ExitCode.USAGE

@@ -2,8 +2,8 @@
 
 from importlib import metadata
 
+from streamgauge.cli.errors import Trouble
 from streamgauge.cli.java import own_spark, settle_java
-from streamgauge.cli.trouble import Trouble
 
 INSTALL = "pip install 'streamgauge[spark]'"
 
@@ -26,9 +26,9 @@ def pyspark_or_trouble() -> str:
 
 def ready_for_spark() -> None:
     """Make sure that this process can start Spark. Raises Trouble with what is missing."""
-    from streamgauge.engines.java import javas, missing
-    from streamgauge.engines.packages import manager
-    from streamgauge.run.install import ask_java, is_root
+    from streamgauge.install.ensure import ask_java, is_root
+    from streamgauge.install.java import javas, missing
+    from streamgauge.install.packages import manager
 
     pyspark_or_trouble()
     own_spark()

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.cluster import open_cluster
-from streamgauge.cli.load import load_experiment
-from streamgauge.cli.talk import Talk
-from streamgauge.cli.trouble import Trouble
+from streamgauge.cli.console import Talk
+from streamgauge.cli.errors import Trouble
+from streamgauge.cli.inputs import load_experiment
 
 if TYPE_CHECKING:
-    from streamgauge.transport.kafka.administer import Administration
-    from streamgauge.transport.kafka.cluster import Cluster
+    from streamgauge.transports.kafka.brokers.admin import Administration
+    from streamgauge.transports.kafka.cluster import Cluster
 
 
 def clean_topics(experiment: str, runs: Sequence[str], out: Path, yes: bool, talk: Talk) -> None:
@@ -19,14 +19,14 @@ def clean_topics(experiment: str, runs: Sequence[str], out: Path, yes: bool, tal
     from rich.text import Text
 
     from streamgauge.cli.kafka import client_or_trouble
-    from streamgauge.report.encode import document
+    from streamgauge.report.render.json import document
 
     cluster = _cluster(experiment)
     client_or_trouble()
 
-    from streamgauge.run.brokers import until
-    from streamgauge.transport.kafka.administer import Administration
-    from streamgauge.transport.kafka.protocol import KafkaFailure
+    from streamgauge.transports.kafka.brokers.admin import Administration
+    from streamgauge.transports.kafka.brokers.start import until
+    from streamgauge.transports.kafka.client.protocol import KafkaFailure
 
     try:
         admin = Administration(cluster, until)
@@ -42,7 +42,7 @@ def clean_topics(experiment: str, runs: Sequence[str], out: Path, yes: bool, tal
 
 
 def _cluster(experiment: str) -> "Cluster":
-    from streamgauge.transport.kafka.options import kafka_options
+    from streamgauge.transports.kafka.options import kafka_options
 
     options = kafka_options(load_experiment(experiment, None).transport)
     if options is None or options.cluster is None:
@@ -64,7 +64,7 @@ def _chosen(there: dict[str, tuple[str, ...]], named: Sequence[str], out: Path, 
 
 def _run(named: str, there: dict[str, tuple[str, ...]], out: Path) -> str:
     """The id of the run with this id or prefix, or of @last."""
-    from streamgauge.cli.runs import find_run
+    from streamgauge.cli.inputs import find_run
 
     wanted = find_run(out, named).id if named.startswith("@") else named
     found = [run for run in there if run == wanted] or [run for run in there if run.startswith(wanted)]
@@ -76,7 +76,7 @@ def _run(named: str, there: dict[str, tuple[str, ...]], out: Path) -> str:
 
 def _busy(out: Path, there: dict[str, tuple[str, ...]]) -> set[str]:
     """The ids of these runs that are in progress on this machine."""
-    from streamgauge.cli.runs import open_store
+    from streamgauge.cli.inputs import open_store
     from streamgauge.store import RunLocked
 
     store, busy = open_store(out), set[str]()

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
-from streamgauge.engines.base import Engine
+from streamgauge.engines.contract import Engine
 
 GROUP = "streamgauge.engines"
 BUILT_IN = (
@@ -42,7 +42,7 @@ def discover(points: Iterable[EntryPoint]) -> Discovery:
             continue
         if not isinstance(engine, Engine):
             problems.append(
-                f"engine {point.name} of {origin} does not implement the interface Engine of engines/base.py"
+                f"engine {point.name} of {origin} does not implement the interface Engine of engines/contract.py"
             )
         elif engine.name in engines:
             problems.append(f"engine {engine.name} of {origin} has the same name as another engine")

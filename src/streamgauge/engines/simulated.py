@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from streamgauge.engines.base import Options
+from streamgauge.engines.contract import Options
+from streamgauge.model.options import Count, Duration, Rate, Share
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ending, Outcome, Trial
-from streamgauge.model.types import Count, Duration, Rate, Share
 from streamgauge.model.units import SECOND, format_count, format_rate
 from streamgauge.stats import buckets
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamgauge.judge.checks import WRONG, check, evidence, runs_away
 from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN, Mask, burst, until_renewal
 from streamgauge.judge.generator import generator_faults, unless_spoilt
 from streamgauge.judge.measure import measure
-from streamgauge.judge.rule import ASSUMED_ERROR, lean_of
+from streamgauge.judge.objectives import WRONG, check, evidence, runs_away
+from streamgauge.judge.trend_rules import ASSUMED_ERROR, lean_of
 from streamgauge.model.measurement import SLIGHTLY_TAKEN, Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account

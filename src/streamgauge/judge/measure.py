@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from streamgauge.judge.rule import ASSUMED_ERROR, is_runaway
+from streamgauge.judge.trend_rules import ASSUMED_ERROR, is_runaway
 from streamgauge.model.measurement import Floor, Interval, LatencySummary, Measurement
 from streamgauge.model.objective import SHARES
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind, Latencies, Seconds

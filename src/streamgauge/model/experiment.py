@@ -1,12 +1,22 @@
 """Experiment: the user's question, fully resolved. The file that says it is read in ``parse``."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
+
+TransportName = Literal["queue", "kafka"]
+
+
+@dataclass(frozen=True, slots=True)
+class TransportChoice:
+    """A transport and its resolved options. No secret is in them, only where each is to be found."""
+
+    name: TransportName = "queue"
+    options: dict[str, Any] = field(default_factory=dict)
+
 
 What = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
 Strategy = Literal["adaptive", "from-above", "linear", "binary", "full"]

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.profile import LoadProfile, planned_load
 from streamgauge.model.seconds import Account, Seconds
-from streamgauge.model.transport import TransportChoice
 from streamgauge.model.units import SECOND
 
 Purpose = Literal["estimate", "probe", "confirm", "measure"]

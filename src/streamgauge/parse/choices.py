@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from streamgauge.engines.base import Engine
+from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import broken
 from streamgauge.model.experiment import EngineChoice, WorkloadChoice
 from streamgauge.parse.fields import fits
-from streamgauge.parse.nodes import Entry, Items, Leaf, Node, Table
 from streamgauge.parse.problems import Mark, Problems, shown
-from streamgauge.workloads.base import Workload
+from streamgauge.parse.yaml_tree import Entry, Items, Leaf, Node, Table
+from streamgauge.workloads.contract import Workload
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 NAME_RULE = "must have 1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or a digit"

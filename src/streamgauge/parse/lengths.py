@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 
-from streamgauge.engines.base import Conditions, RealEngine, appends, trigger_of
+from streamgauge.engines.contract import Conditions, RealEngine, appends, trigger_of
 from streamgauge.judge.percentiles import needed
 from streamgauge.model.experiment import TrialPlan
 from streamgauge.model.objective import SHARES, Objective
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.parse.choices import ChosenEngine
-from streamgauge.parse.nodes import Items, Table
 from streamgauge.parse.problems import Mark, Problems
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.windows import shortest
+from streamgauge.parse.yaml_tree import Items, Table
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import shortest
 
 _LATENCIES = ("event-time", "processing-time")
 

@@ -5,8 +5,8 @@ from typing import cast, get_args
 
 from streamgauge.model import units
 from streamgauge.model.objective import Metric, Objective, Operator, Statistic
-from streamgauge.parse.nodes import Items, Leaf, Node
 from streamgauge.parse.problems import Mark, Problems, shown
+from streamgauge.parse.yaml_tree import Items, Leaf, Node
 
 DEFAULT = ("lag-trend <= 1%", "lost == 0")
 METRICS: tuple[Metric, ...] = get_args(Metric)

@@ -2,8 +2,8 @@
 
 import re
 
-from streamgauge.parse.nodes import Entry, Items, Leaf, Node, Table, compose
 from streamgauge.parse.problems import ExperimentError, Mark, Problems, shown
+from streamgauge.parse.yaml_tree import Entry, Items, Leaf, Node, Table, compose
 
 _STEP = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)((?:\[[0-9]{1,4}\])*)")
 _INDEX = re.compile(r"\[([0-9]+)\]")

@@ -4,20 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from streamgauge.engines.base import Engine
+from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan
 from streamgauge.parse.choices import NAME, NAME_RULE, read_engines, read_workload
-from streamgauge.parse.combine import Draft, combine
+from streamgauge.parse.combine import Draft, combine, read_transport
 from streamgauge.parse.fields import fits
+from streamgauge.parse.goal import read_instances, read_question
 from streamgauge.parse.load import Load, read_load
-from streamgauge.parse.nodes import Entry, Leaf, Node, Table, compose, decode
 from streamgauge.parse.objectives import read_objectives
 from streamgauge.parse.overrides import override
 from streamgauge.parse.problems import Problems, shown
-from streamgauge.parse.question import read_instances, read_question
 from streamgauge.parse.sections import SearchSection, Section, TrialSection
-from streamgauge.parse.transports import read_transport
+from streamgauge.parse.yaml_tree import Entry, Leaf, Node, Table, compose, decode
 from streamgauge.workloads.registry import workloads
 
 KEYS = (

@@ -5,20 +5,19 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
-from streamgauge.engines.base import Engine
+from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import Unit
-from streamgauge.model.types import PATTERNS, quantity_schema
+from streamgauge.model.options import PATTERNS, quantity_schema
 from streamgauge.parse.choices import NAME
-from streamgauge.parse.fields import written_names
+from streamgauge.parse.combine import SUMMARIES, TRANSPORTS
+from streamgauge.parse.fields import quantity_of, spell, written_names
+from streamgauge.parse.goal import WHATS
+from streamgauge.parse.load import MOST_VALUES
 from streamgauge.parse.objectives import LATENCIES, LONGEST_OBJECTIVE, OF_OUTPUTS, STATISTICS
-from streamgauge.parse.question import WHATS
 from streamgauge.parse.read import LONGEST_DESCRIPTION, MOST_SEED
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
-from streamgauge.parse.spans import MOST_VALUES
-from streamgauge.parse.spell import quantity_of, spell
-from streamgauge.parse.transports import SUMMARIES, TRANSPORTS
-from streamgauge.workloads.base import Workload
+from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.registry import workloads
 
 _BOUNDS = ("gt", "ge", "lt", "le")

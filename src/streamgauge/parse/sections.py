@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 
 from streamgauge.model import units
 from streamgauge.model.experiment import Strategy
-from streamgauge.model.types import Count, Duration, Rate, Share, quantity_schema
+from streamgauge.model.options import Count, Duration, Rate, Share, quantity_schema
 from streamgauge.model.units import SECOND
 
 LONGEST = 7 * 86_400 * SECOND

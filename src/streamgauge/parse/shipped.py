@@ -3,8 +3,8 @@
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
-from streamgauge.parse.nodes import Leaf, Table, compose
 from streamgauge.parse.problems import Problems
+from streamgauge.parse.yaml_tree import Leaf, Table, compose
 
 
 def _root() -> Traversable:

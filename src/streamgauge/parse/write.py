@@ -4,13 +4,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from streamgauge.engines.base import Engine
+from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines as installed_engines
-from streamgauge.model.experiment import EngineChoice, Experiment, SearchPlan, Span, TrialPlan, Unit
+from streamgauge.model.experiment import EngineChoice, Experiment, SearchPlan, Span, TransportChoice, TrialPlan, Unit
 from streamgauge.model.profile import LoadProfile
-from streamgauge.model.transport import TransportChoice
-from streamgauge.parse.spell import spell, spelled
-from streamgauge.parse.transports import TRANSPORTS
+from streamgauge.parse.combine import TRANSPORTS
+from streamgauge.parse.fields import spell, spelled
 from streamgauge.workloads.registry import workloads
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*( [A-Za-z0-9_./%<=-]+)*|[0-9]+(\.[0-9]+)?[A-Za-z%/][A-Za-z%/]*")

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 import streamgauge
-from streamgauge.engines.java import from_answer, from_release
+from streamgauge.install.java import from_answer, from_release
 
 VERSION = 1
 """Of the keys of ``capture``."""

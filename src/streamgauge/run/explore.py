@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from streamgauge.engines.base import Engine, RealEngine, StandingEngine, appends, continuous, trigger_of
+from streamgauge.engines.contract import Engine, RealEngine, StandingEngine, appends, continuous, trigger_of
 from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
@@ -19,20 +19,21 @@ from streamgauge.model.finding import Told
 from streamgauge.model.profile import LoadProfile, constant, planned_load, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.run.answer import Explored, answer, hint_of, spent
-from streamgauge.run.clock import Clock, Limits
-from streamgauge.run.execute import execute
-from streamgauge.run.pace import send_interval
-from streamgauge.run.watching import Listener, Silence
+from streamgauge.processes.clock import Clock
+from streamgauge.run.driver.send_schedule import send_interval
+from streamgauge.run.limits import Limits
+from streamgauge.run.result import Explored, answer, hint_of, spent
+from streamgauge.run.trial.execute import execute
+from streamgauge.run.trial.setup import Listener, Silence
 from streamgauge.search import build
 from streamgauge.store import Run
-from streamgauge.workloads.base import Workload
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import shortest
 from streamgauge.workloads.registry import workloads
-from streamgauge.workloads.windows import shortest
 
 if TYPE_CHECKING:
-    from streamgauge.run.kafka import Kafka
-    from streamgauge.run.standing import Systems
+    from streamgauge.run.systems import Systems
+    from streamgauge.transports.kafka.transport import Kafka
 
 
 def explore(
@@ -64,7 +65,7 @@ def _kafka(experiment: Experiment, run: Run, limits: Limits, listener: Listener)
     if experiment.transport.name != "kafka":
         yield None
         return
-    from streamgauge.run.kafka import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
+    from streamgauge.transports.kafka.transport import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
 
     ground = Ground(limits.cache, limits.runtime, limits.cluster)
     with kafka_of(experiment.transport, run.id, run.sessions, ground, listener.said) or nullcontext() as kafka:
@@ -79,7 +80,7 @@ def _systems(
     if not any(isinstance(engines().get(choice.name), StandingEngine) for choice in experiment.engines):
         yield None
         return
-    from streamgauge.run.standing import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
+    from streamgauge.run.systems import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
 
     with Systems(run.sessions, limits.runtime, listener.said, kafka) as systems:
         yield systems

@@ -11,9 +11,8 @@ import math
 from collections.abc import Iterator
 
 from streamgauge.model.measurement import Estimate
-from streamgauge.search.known import EXTRA, Known
-from streamgauge.search.line import Line
-from streamgauge.search.step import Step, Try
+from streamgauge.search.axes import Line
+from streamgauge.search.history import EXTRA, Known, Step, Try
 from streamgauge.search.supported import reachable, supported, why_wide
 
 NEAR = 1.3

@@ -7,10 +7,9 @@ from streamgauge.model.finding import End, Finding, Status, Told
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.search import peak, shares
-from streamgauge.search.known import Known, Point
-from streamgauge.search.line import Line, format_value
+from streamgauge.search.axes import Line, format_value
+from streamgauge.search.history import Bracket, Known, Point
 from streamgauge.search.notes import notes, short_ends, unmeasured
-from streamgauge.search.step import Bracket
 
 Ends = tuple[Point | None, Point | None]
 """What holds and what fails."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from streamgauge.model.finding import Told
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import Ask
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
 
 _PLACES = 13  # boundaries that are tried, from "none holds" to "all hold"
 _LONG = 50  # trials from which on fewer boundaries are tried

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from streamgauge.model.finding import Told
-from streamgauge.search.known import Known, Point
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
+from streamgauge.search.history import Known, Point
 
 
 def notes(known: Known) -> Iterator[str]:

@@ -8,8 +8,8 @@ looks beside the numbers of instances that carried the most, until their neighbo
 from itertools import pairwise
 
 from streamgauge.model.measurement import Estimate
-from streamgauge.search.known import Known, Point
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
+from streamgauge.search.history import Known, Point
 
 _CLOSE = 1.25
 """Numbers of instances that are closer than this factor are not told apart: by the law, one in the middle carries at

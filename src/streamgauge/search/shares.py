@@ -13,7 +13,7 @@ from streamgauge.model.finding import Told
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Ask
 from streamgauge.model.units import format_share
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
 from streamgauge.search.notes import unmeasured
 
 _DIGITS = 3

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from streamgauge.model.finding import Finding, Start
 from streamgauge.search.answer import TOPIC
-from streamgauge.search.line import format_value
+from streamgauge.search.axes import format_value
 
 _ANSWERED = ("bracketed", "wide", "all-hold", "none-holds")
 

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from streamgauge.model.experiment import Strategy
-from streamgauge.search import adaptive, nearby, peak
-from streamgauge.search.known import Known
-from streamgauge.search.line import Line
-from streamgauge.search.step import Bracket, Step, Try
+from streamgauge.search import adaptive, near_hint, peak
+from streamgauge.search.axes import Line
+from streamgauge.search.history import Bracket, Known, Step, Try
 from streamgauge.search.supported import supported, why_uncertain, why_wide
 
 
@@ -25,7 +24,7 @@ def next_step(strategy: Strategy, line: Line, known: Known) -> Step:
 def _next_step(strategy: Strategy, line: Line, known: Known) -> Step:
     if line.continuous:
         if strategy == "adaptive" and line.hint:
-            return nearby.next_step(line, known)
+            return near_hint.next_step(line, known)
         if strategy == "adaptive" and line.dimension == "load":
             return adaptive.next_step(line, known) or bisect(line, known)
         return bisect(line, known)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from streamgauge.model.measurement import Estimate
 from streamgauge.model.units import format_share
-from streamgauge.search.line import Line
+from streamgauge.search.axes import Line
 
 RESOLUTION = 0.01
 """Two loads that differ by less cannot be told apart: a trial decides nothing within 0.5 % of its threshold."""

@@ -1,9 +1,27 @@
 """The end of warm-up: where to cut a series so that what is left is one steady stretch."""
 
 import math
+from collections.abc import Sequence
+from statistics import fmean
 
 import numpy as np
 import numpy.typing as npt
+
+MOST_CHANGE = 0.03
+SPAN = 3
+
+
+def flat(values: Sequence[float], change: float = MOST_CHANGE) -> bool:
+    """Whether the mean of the last three values is at most ``change`` below the mean of the three before them.
+
+    Means, because a single value that noise lifts says nothing. A rise says that there is nothing more to gain, so
+    only a fall counts. Values that are not finite, where nothing was done, are never flat.
+    """
+    last = values[-2 * SPAN :]
+    if len(last) < 2 * SPAN or not all(math.isfinite(value) for value in last):
+        return False
+    return fmean(last[SPAN:]) >= (1 - change) * fmean(last[:SPAN])
+
 
 Floats = npt.NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """The store: the one room that opens the results folder."""
 
-from streamgauge.store.errors import AmbiguousRun, NewerFormat, RunLocked, StoreError, UnknownRun
+from streamgauge.store.durable import AmbiguousRun, NewerFormat, RunLocked, StoreError, UnknownRun
 from streamgauge.store.index import RunSummary
 from streamgauge.store.runs import Conclusion, Run
 from streamgauge.store.store import Store

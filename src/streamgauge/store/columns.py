@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
-from streamgauge.store.errors import StoreError, told
+from streamgauge.store.durable import StoreError, told
 
 SECONDS = "seconds.parquet"
 LATENCIES = "latencies.parquet"

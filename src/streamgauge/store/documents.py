@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -19,8 +19,52 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
-from streamgauge.store.errors import StoreError, told
-from streamgauge.store.formats import FORMAT, reader
+from streamgauge.store.durable import NewerFormat, StoreError, told
+
+FORMAT = 2
+"""The format that is written."""
+
+CHANGED = {
+    2: "the lag behind the plan, the queue of events not yet read, send delays, and the second in which outputs were "
+    "due"
+}
+"""What a format records that those before it do not."""
+
+Reader = Callable[[str, Any], Any]
+"""Takes the kind and the content of a document, gives the content in the shape of today."""
+
+
+def _as_it_is(kind: str, content: Any) -> Any:  # noqa: ANN401
+    return content
+
+
+def _read_1(kind: str, content: Any) -> Any:  # noqa: ANN401
+    """The columns of a trial had other meanings: it says so, and is shown as it was judged."""
+    return content | {"format": 1} if kind == "trial" and isinstance(content, dict) else content
+
+
+READERS: dict[int, Reader] = {1: _read_1, 2: _as_it_is}
+
+
+def lacks(version: int) -> str:
+    """What a trial of this format did not record; nothing if it is of today's format."""
+    return "; ".join(what for since, what in CHANGED.items() if since > version)
+
+
+def reader(version: object, path: Path) -> Reader:
+    """The reader of a format version."""
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise StoreError(f"{path} is damaged: its format is {version!r:.40}, not a number")
+    if version > FORMAT:
+        raise NewerFormat(
+            f"{path} was written by a newer streamgauge (format {version}); "
+            f"upgrade streamgauge to read it, this one reads formats up to {FORMAT}"
+        )
+    found = READERS.get(version)
+    if found is None:
+        raise StoreError(f"{path} is damaged: format {version} does not exist")
+    return found
+
 
 T = TypeVar("T")
 _FLOAT = "$float"

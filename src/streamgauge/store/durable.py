@@ -4,10 +4,43 @@ import hashlib
 import os
 import secrets
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamgauge.store.errors import told
+
+class StoreError(Exception):
+    """The results folder cannot be read or written as asked."""
+
+
+class NewerFormat(StoreError):
+    """Written by a later streamgauge than this one."""
+
+
+class UnknownRun(StoreError):
+    """No run answers to this name."""
+
+
+class AmbiguousRun(StoreError):
+    """More than one run answers to this name."""
+
+
+class RunLocked(StoreError):
+    """Another process writes this run."""
+
+
+@contextmanager
+def told(doing: str, path: Path) -> Iterator[None]:
+    """Turn what the operating system says into a sentence with the file in it."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        missing = error.filename or path
+        raise StoreError(f"cannot {doing} {path}: {missing} is missing") from error
+    except OSError as error:
+        raise StoreError(f"cannot {doing} {path}: {error.strerror or error}") from error
+
 
 _CHUNK = 1 << 20
 

@@ -9,8 +9,7 @@ from typing import Literal
 from streamgauge.model.finding import titles
 from streamgauge.store import runs as files
 from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import replace_file
-from streamgauge.store.errors import StoreError
+from streamgauge.store.durable import StoreError, replace_file
 from streamgauge.store.runs import Run
 
 INDEX = "index.json"

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,9 +15,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding, Told
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import FileMark, mark, remove_tree, replace_file, size_below
-from streamgauge.store.errors import RunLocked, StoreError, told
-from streamgauge.store.sessions import SESSIONS, sweep_sessions, temporaries
+from streamgauge.store.durable import FileMark, RunLocked, StoreError, mark, remove_tree, replace_file, size_below, told
 from streamgauge.store.trials import (
     GrowingTrial,
     PartialTrial,
@@ -26,6 +25,34 @@ from streamgauge.store.trials import (
     read_trial,
     start_trial,
 )
+
+SESSIONS = "sessions"
+TEMPORARY = "tmp"
+"""Where such a system puts what nobody needs after it."""
+
+
+def newest_session(sessions: Path) -> int:
+    """The highest number that is taken, also by a run that was killed; 0 if none is."""
+    return max((int(path.name) for path in sessions.glob("[0-9]*") if path.name.isdigit()), default=0)
+
+
+def temporaries(sessions: Path) -> list[Path]:
+    """Temporary folders that are there now: of systems that run, or that could not remove them."""
+    return sorted(sessions.glob(f"*/{TEMPORARY}"))
+
+
+def sweep_sessions(sessions: Path) -> int:
+    """Remove the temporary folders. Bytes freed. Call it when none of the systems is needed."""
+    freed = 0
+    for path in temporaries(sessions):
+        freed += size_below(path)
+        # a system whose run was killed may take some seconds to die, and write meanwhile: the next sweep has the rest
+        if path.is_symlink():
+            path.unlink(missing_ok=True)
+        else:
+            shutil.rmtree(path, ignore_errors=True)
+    return freed
+
 
 HEADER = "run.json"
 TEXT = "experiment.yaml"

@@ -12,8 +12,18 @@ import streamgauge
 from streamgauge.model.experiment import Experiment
 from streamgauge.store import runs as files
 from streamgauge.store.documents import encode
-from streamgauge.store.durable import make_folder, mark, remove_tree, size_below, sync_folder, write_synced
-from streamgauge.store.errors import AmbiguousRun, StoreError, UnknownRun, told
+from streamgauge.store.durable import (
+    AmbiguousRun,
+    StoreError,
+    UnknownRun,
+    make_folder,
+    mark,
+    remove_tree,
+    size_below,
+    sync_folder,
+    told,
+    write_synced,
+)
 from streamgauge.store.index import Index, RunSummary
 from streamgauge.store.runs import Header, Run
 

@@ -9,10 +9,18 @@ from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.seconds import KINDS, Kind, Seconds
 from streamgauge.model.trial import Outcome, Recording, Trial
 from streamgauge.store import columns
-from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import FileMark, files_below, mark, mark_file, sync_file, sync_folder, write_synced
-from streamgauge.store.errors import StoreError, told
-from streamgauge.store.formats import FORMAT
+from streamgauge.store.documents import FORMAT, encode, read_value
+from streamgauge.store.durable import (
+    FileMark,
+    StoreError,
+    files_below,
+    mark,
+    mark_file,
+    sync_file,
+    sync_folder,
+    told,
+    write_synced,
+)
 
 MANIFEST = "manifest.json"
 SPEC = "trial.json"

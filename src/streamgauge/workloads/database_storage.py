@@ -1,7 +1,7 @@
 """Theodolite's UC1, the sink of the Kafka Streams study: convert each record and store it."""
 
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.sensors import FREQUENCY, KEYS, Sensors
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import FREQUENCY, KEYS, Sensors
 
 
 class DatabaseStorageParams(Sensors):

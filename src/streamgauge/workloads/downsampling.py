@@ -1,8 +1,7 @@
 """Theodolite's UC2: statistics per sensor over a tumbling window."""
 
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.sensors import FREQUENCY, KEYS, Sensors
-from streamgauge.workloads.windows import WINDOW, Windowed
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import FREQUENCY, KEYS, WINDOW, Sensors, Windowed
 
 
 class DownsamplingParams(Windowed, Sensors):

@@ -5,10 +5,9 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from streamgauge.model.experiment import Dimension
-from streamgauge.model.types import Count, Duration, Rate
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.sensors import FREQUENCY
-from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed, impossible
+from streamgauge.model.options import Count, Duration, Rate
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import FREQUENCY, SLIDE, WINDOW, Windowed, impossible
 
 _MOST_SENSORS = 10**9
 

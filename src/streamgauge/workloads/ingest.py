@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from streamgauge.model.experiment import Dimension
+from streamgauge.model.options import Count
 from streamgauge.model.profile import Plan
-from streamgauge.model.types import Count
-from streamgauge.workloads.base import TIME, Answer, Params, Workload
-from streamgauge.workloads.keys import too_many
-from streamgauge.workloads.purchases import SCHEMA, Purchases
-from streamgauge.workloads.windows import impossible
+from streamgauge.workloads.contract import TIME, Answer, Params, Workload
+from streamgauge.workloads.data.keys import too_many
+from streamgauge.workloads.data.shopping import SCHEMA, Purchases
+from streamgauge.workloads.parameters import impossible
 
 OUTPUTS = (("sequence", "int64"), ("max_due", TIME), ("max_ingested", TIME))
 """Columns of an output: the event's number in its stream, when it was due and when it came in."""

@@ -1,6 +1,6 @@
 """All workloads by name."""
 
-from streamgauge.workloads.base import Workload
+from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.database_storage import database_storage
 from streamgauge.workloads.downsampling import downsampling
 from streamgauge.workloads.hierarchical_aggregation import hierarchical_aggregation

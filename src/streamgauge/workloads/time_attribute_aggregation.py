@@ -5,10 +5,9 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from streamgauge.model.experiment import Dimension
-from streamgauge.model.types import Count, Duration
-from streamgauge.workloads.base import Workload
-from streamgauge.workloads.sensors import FREQUENCY, KEYS, Sensors
-from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed, impossible
+from streamgauge.model.options import Count, Duration
+from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.parameters import FREQUENCY, KEYS, SLIDE, WINDOW, Sensors, Windowed, impossible
 
 _DAY = 86_400 * 10**9
 

@@ -5,13 +5,13 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from streamgauge.model.experiment import Dimension
+from streamgauge.model.options import Count, Duration
 from streamgauge.model.profile import Plan
-from streamgauge.model.types import Count, Duration
-from streamgauge.workloads.base import TIME, Workload
-from streamgauge.workloads.keys import too_many
-from streamgauge.workloads.purchases import SCHEMA, Purchases
-from streamgauge.workloads.sums import Reference
-from streamgauge.workloads.windows import SLIDE, WINDOW, Windowed, impossible
+from streamgauge.workloads.contract import TIME, Workload
+from streamgauge.workloads.data.keys import too_many
+from streamgauge.workloads.data.shopping import SCHEMA, Purchases
+from streamgauge.workloads.parameters import SLIDE, WINDOW, Windowed, impossible
+from streamgauge.workloads.references.window_sums import Reference
 
 
 class WindowedAggregationParams(Windowed):

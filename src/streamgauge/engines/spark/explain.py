@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.engines.base import Watermark
+from streamgauge.engines.contract import Watermark
 from streamgauge.engines.toolkit import Ints, read_log
 from streamgauge.model.units import format_count, format_duration, format_share, format_size
 

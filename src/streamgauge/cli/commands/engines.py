@@ -1,0 +1,123 @@
+"""``streamgauge engines``: the installed engines and their options."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+
+import typer
+
+from streamgauge.cli.console import Talk
+from streamgauge.cli.errors import Trouble
+from streamgauge.cli.options import Json
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.console import RenderableType
+
+    from streamgauge.engines.contract import Engine
+
+T = TypeVar("T")
+
+
+def engine_names(incomplete: str) -> list[str]:
+    """For the shell: the engines."""
+    from streamgauge.engines.registry import engines
+
+    return [name for name in sorted(engines()) if name.startswith(incomplete)]
+
+
+Name = Annotated[
+    str | None,
+    typer.Argument(metavar="[NAME]", help="Show only this engine.", autocompletion=engine_names),
+]
+
+
+def command(name: Name = None, json: Json = False) -> None:
+    """List the engines with their options. With NAME, only this engine."""
+    from rich.console import Group
+
+    from streamgauge.engines.registry import broken, engines
+    from streamgauge.report.render.json import document
+
+    talk = Talk(json)
+    for problem in broken():
+        talk.say(problem)
+    found = [_described(label, engine) for label, engine in chosen(engines(), name, "engine").items()]
+    talk.show(Group(*[_rendered(one) for one in found]))
+    talk.end(document(0, engines=found, problems=[*broken()]))
+
+
+def chosen(known: Mapping[str, T], name: str | None, kind: str) -> dict[str, T]:
+    """The named entry, or all entries in order of their names. Raises Trouble for an unknown name."""
+    if name is None:
+        return dict(sorted(known.items()))
+    if name in known:
+        return {name: known[name]}
+    near = difflib.get_close_matches(name[:200], known, 1)
+    guess = f" Did you mean {near[0]}?" if near else ""
+    raise Trouble(f"There is no {kind} {name[:200]!r}.{guess} Known: {', '.join(sorted(known))}.")
+
+
+def _described(name: str, engine: "Engine") -> dict[str, Any]:
+    from streamgauge.engines.contract import VirtualEngine, transports
+
+    return {
+        "name": name,
+        "summary": engine.summary,
+        "virtual": isinstance(engine, VirtualEngine),
+        "workloads": None if engine.workloads is None else sorted(engine.workloads),
+        "transports": sorted(transports(engine)),
+        "options": fields_of(engine.options),
+    }
+
+
+def _rendered(one: dict[str, Any]) -> "RenderableType":
+    workloads = "all workloads" if one["workloads"] is None else f"workloads {', '.join(one['workloads'])}"
+    lines = [one["summary"], f"supports {workloads}; transports {', '.join(one['transports'])}"]
+    return render_fields(one["name"], lines, one["options"])
+
+
+def fields_of(model: "type[BaseModel]") -> list[dict[str, Any]]:
+    """Options or parameters as a list: name, default as a user writes it, allowed values, meaning."""
+    from streamgauge.parse.fields import spelled
+
+    fields = model.model_fields
+    given = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    defaults = {name: None if field.is_required() else given[name] for name, field in fields.items()}
+    written = spelled(model, {name: value for name, value in defaults.items() if value is not None})
+    return [
+        {
+            "name": field.alias or name,
+            "default": written.get(name),
+            "values": [*_allowed(field.annotation)],
+            "description": field.description or "",
+        }
+        for name, field in fields.items()
+    ]
+
+
+def _allowed(annotation: object) -> Iterable[str]:
+    """The values of a choice; nothing for every other type."""
+    return [value for value in get_args(annotation) if isinstance(value, str)]
+
+
+def render_fields(name: str, lines: Iterable[str], fields: list[dict[str, Any]]) -> "RenderableType":
+    """One engine or workload for the terminal."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 2), show_header=False)
+    for field in fields:
+        meaning = f"{field['description']} ({', '.join(field['values'])})" if field["values"] else field["description"]
+        table.add_row(Text(field["name"]), Text(_default(field["default"]), style="dim"), Text(meaning))
+    told = [Padding(Text(line), (0, 0, 0, 2), expand=False) for line in lines]
+    return Group(Text(name, style="bold"), *told, table, Text(""))
+
+
+def _default(value: object) -> str:
+    """A default as it is written in an experiment file; a dash if there is none."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "–" if value is None or value in ("", {}, []) else str(value)

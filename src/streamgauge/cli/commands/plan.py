@@ -1,0 +1,203 @@
+"""``streamgauge plan``: estimate the trials, time and disk space of a run."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from streamgauge.cli.console import Talk
+from streamgauge.cli.inputs import load_experiment, load_limits
+from streamgauge.cli.options import Budget, ExperimentArgument, Json, Set
+from streamgauge.model.units import SECOND, format_duration, format_size
+
+if TYPE_CHECKING:
+    from streamgauge.engines.contract import Engine
+    from streamgauge.model.experiment import EngineChoice, Experiment
+
+
+# Seconds on two virtual cores: those of every trial and of a start as one recorded run of the quickstart shows them,
+# the others estimated. They make an estimate, never a bound.
+_CHECK = 10.0
+"""The check of the highest load that the load driver can send, at the beginning of a run."""
+_BROKERS = 20.0
+"""To start and warm up the brokers of a run."""
+_START = 15.0
+"""To start a system that serves many trials."""
+_WARM = 45.0
+"""To warm it up, if `warm_limit` allows as much."""
+_GROW = 25.0
+"""The growing load before a search of the load, until the system falls behind."""
+_SET_UP = 5.5
+"""Of every trial: to start the processes of the load driver, and the query or the system."""
+_CLOSE = 2.5
+"""Of every full-length trial: the drain phase, and the check of the outputs."""
+_VIRTUAL = 0.2
+"""To compute a simulated trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wall:
+    """Seconds of a run in addition to the load of its trials: once, and for each trial."""
+
+    once: float
+    each: float
+
+
+def beside(question: "Experiment", choice: "EngineChoice", engine: "Engine", trials: int) -> Wall:
+    """The estimated seconds of one engine of an experiment in addition to its load."""
+    from streamgauge.engines.contract import StandingEngine, VirtualEngine
+
+    if isinstance(engine, VirtualEngine):
+        return Wall(0.0, _VIRTUAL)
+    watermark = int(question.workload.params.get("watermark", 0)) / SECOND
+    each = _SET_UP + _CLOSE + watermark
+    if not isinstance(engine, StandingEngine):
+        return Wall(0.0, each)
+    warming = engine.warming(choice.options)
+    start = _START + min(_WARM, warming.limit / SECOND)
+    grow = _GROW if hinted(question, engine, choice) else 0.0
+    starts = question.search.starts
+    return Wall(start * (starts if warming.shared else max(trials, 1)) + grow * starts, each)
+
+
+def before(question: "Experiment", real: bool) -> float:
+    """Seconds before the first engine starts."""
+    if not real:
+        return 0.0
+    check = _CHECK if question.dimension.name == "load" else 0.0
+    return check + (_BROKERS if question.transport.name == "kafka" else 0.0)
+
+
+def hinted(question: "Experiment", engine: "Engine", choice: "EngineChoice") -> bool:
+    """Whether a growing load in the warm-up shows where the search begins."""
+    from streamgauge.engines.contract import StandingEngine
+
+    searched = question.dimension.name == "load" and question.what != "nothing"
+    return searched and isinstance(engine, StandingEngine) and engine.warming(choice.options).limit > 0
+
+
+_BYTES_PER_SECOND = 20
+"""A second of a recording on disk: its columns and the buckets of its latencies, compressed."""
+_EARLY = 0.4
+"""Share of its length after which a trial that may end early is decided, on average."""
+_BYTES_PER_REAL_SECOND = 50_000
+"""What the raw logs of real processes add: every send interval, every acknowledgement, the outputs."""
+_BYTES_PER_TRIAL = 14_000
+"""Manifest, verdict and the overhead of the files of a trial."""
+
+
+def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = None, json: Json = False) -> None:
+    """Estimate how many trials, how much time and how much disk space a run needs. Nothing is run."""
+    talk = Talk(json)
+    question = load_experiment(experiment, set_)
+    limits = load_limits(budget, 0.0)
+
+    from rich.text import Text
+
+    from streamgauge.cli.run_loop import check_engines
+    from streamgauge.report.render.json import document
+
+    check_engines(question)
+    forecasts = [_engine(question, choice) for choice in question.engines]
+    total = _total(question, forecasts, limits.budget)
+    talk.show(Text("\n".join(_words(question, forecasts, total, limits.budget))))
+    talk.end(document(0, experiment=question.name, engines=forecasts, **total))
+
+
+def _engine(question: "Experiment", choice: "EngineChoice") -> dict[str, Any]:
+    from streamgauge.engines.contract import VirtualEngine
+    from streamgauge.engines.registry import engines
+    from streamgauge.search import build
+
+    engine = engines()[choice.name]
+    virtual = isinstance(engine, VirtualEngine)
+    hint = _middle(question) if hinted(question, engine, choice) else 0.0
+    search = build(question, choice.label, hint)
+    forecast, retries = search.forecast(), 0 if virtual else question.trial.invalid_retries
+    trials = {"least": forecast.least, "likely": forecast.likely, "usual_most": forecast.most}
+    full = {"least": forecast.full_least, "likely": forecast.full_likely, "usual_most": forecast.full_most}
+    wall = beside(question, choice, engine, forecast.likely)
+    return {
+        "engine": choice.label,
+        "virtual": virtual,
+        "trials": {**trials, "most": search.most_trials(retries)},
+        "full_length": full,
+        "seconds_beside": round(wall.once + wall.each * forecast.likely, 1),
+    }
+
+
+def _middle(question: "Experiment") -> float:
+    """A load in the middle of those that are searched, as an example of where a search can begin."""
+    loads = question.span.between or question.span.values
+    return math.sqrt(min(loads) * max(loads))
+
+
+def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
+    """Trials, seconds and bytes, over all engines. ``most`` are bounds, the others are estimates."""
+
+    plan = question.trial
+    usual = ((plan.warmup or 0) + plan.duration) / SECOND
+    warmup = plan.warmup if plan.warmup is not None else plan.warmup_limit
+    # each part ends with a whole second; the last one waits for an acknowledgement, at most as long as a stall may take
+    longest = sum(math.ceil(part / SECOND) for part in (warmup, plan.limit, plan.stall))
+    keys = ("least", "likely", "usual_most", "most")
+    trials = {key: sum(f["trials"][key] for f in forecasts) for key in keys}
+    full = sum(f["full_length"]["likely"] for f in forecasts)
+    early = _EARLY if plan.early else 1.0
+    load = full * usual + (trials["likely"] - full) * usual * early
+    most = trials["most"] * longest
+    if budget is not None:
+        # a trial that begins within the budget is finished, however long it gets
+        load = min(load, budget / SECOND)
+        most = min(most, max(math.ceil(budget / SECOND - usual), 0) + longest)
+    real = not all(f["virtual"] for f in forecasts)
+    in_real_time = load if real else 0.0
+    beside = sum(f["seconds_beside"] for f in forecasts) + before(question, real)
+    per_second = _BYTES_PER_SECOND + (_BYTES_PER_REAL_SECOND if real else 0)
+    seconds = {"likely": round(in_real_time + beside), "trials_likely": round(load), "trials_most": most}
+    size = round(trials["likely"] * _BYTES_PER_TRIAL + load * per_second)
+    return {"trials": trials, "seconds": seconds, "bytes": size}
+
+
+def _words(
+    question: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
+) -> list[str]:
+    trials, seconds = total["trials"], total["seconds"]
+    asked = "a fixed-load measurement" if question.what == "nothing" else f"a search for {question.what}"
+    labels = ", ".join(f["engine"] for f in forecasts)
+    least, most = trials["least"], trials["usual_most"]
+    usual = f"{least} to {most}" if least < most else str(most)
+    words = [
+        f"{question.name}: {asked} on {question.workload.name}, with {labels}.",
+        f"About {_count(trials['likely'])}, usually {usual} if every trial has a clear verdict. INVALID and UNDECIDED "
+        "trials add to this, and a failure of the system under test ends the run early.",
+        _duration(forecasts, seconds),
+        f"About {format_size(total['bytes'])} on disk.",
+    ]
+    if len(forecasts) > 1:
+        words += [f"  {f['engine']}: about {_count(f['trials']['likely'])}" for f in forecasts]
+    if budget is not None:
+        words.append(
+            f"The budget of {format_duration(budget)} ends the run with the bounds found so far, after at most "
+            f"{_time(seconds['trials_most'])} of trials: a started trial is finished."
+        )
+    return words
+
+
+def _duration(forecasts: list[dict[str, Any]], seconds: dict[str, Any]) -> str:
+    trials = _time(seconds["trials_likely"])
+    if all(f["virtual"] for f in forecasts):
+        real = _time(max(seconds["likely"], 1))
+        return f"About {trials} of simulated time. The engine is simulated: the run takes about {real} of real time."
+    rest = _time(max(seconds["likely"] - seconds["trials_likely"], 0))
+    return (
+        f"About {_time(seconds['likely'])} in total: {trials} of trials, and {rest} to start and warm up the system "
+        "under test, to set up each trial and to check its outputs."
+    )
+
+
+def _count(trials: int) -> str:
+    return "1 trial" if trials == 1 else f"{trials} trials"
+
+
+def _time(seconds: int) -> str:
+    return format_duration(seconds * SECOND)

@@ -1,0 +1,72 @@
+"""``streamgauge report``: write the report of a run from the files in its folder."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamgauge.cli.console import Talk
+from streamgauge.cli.errors import Trouble
+from streamgauge.cli.options import RUNS, Json, Out, RunArgument, path_from
+
+if TYPE_CHECKING:
+    from streamgauge.report.view.run_report import Story
+    from streamgauge.store import Run
+
+Html = Annotated[
+    Path | None,
+    typer.Option(
+        "--html",
+        metavar="FILE",
+        parser=path_from,
+        help="Write the report to this file. Without this option: report.html in the run's folder.",
+    ),
+]
+
+
+def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json: Json = False) -> None:
+    """Write the report of a run: a single HTML file that you can share. Nothing is measured again."""
+    talk = Talk(json)
+
+    from rich.text import Text
+
+    from streamgauge.cli.inputs import find_run, shown, story_of
+    from streamgauge.report.render.json import document
+
+    found = find_run(out, run)
+    page = page_of(found, story_of(found, shown(found)))
+    path = found.keep_report(page) if html is None else _written(html, page)
+    talk.keep(f"The report is in {path}.")
+    talk.show(Text(str(path), no_wrap=True))
+    talk.end(document(0, run=found.id, path=str(path), bytes=len(page)))
+
+
+def page_of(run: "Run", story: "Story") -> bytes:
+    """The report of a run as HTML. Only the recordings that it shows in charts are read."""
+    from streamgauge.report.render.html.page import render_page
+    from streamgauge.report.view.charts import wanted_trials
+    from streamgauge.report.view.page import view_page
+
+    recorded = {wanted.number: run.recording(wanted.number).seconds for wanted in wanted_trials(story)}
+    return render_page(view_page(story, recorded))
+
+
+def keep_report(run: "Run", story: "Story", talk: Talk) -> None:
+    """Write the report into the run's folder and print its path. The run counts even if that fails."""
+    from streamgauge.store import StoreError
+
+    try:
+        path = run.keep_report(page_of(run, story))
+    except StoreError as error:
+        talk.say(f"No report was written: {error}. `streamgauge report {run.id} --html FILE` writes it elsewhere.")
+    else:
+        talk.say(f"report: {path}")
+
+
+def _written(path: Path, page: bytes) -> Path:
+    try:
+        path.write_bytes(page)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise Trouble(f"--html: {path} cannot be written: {reason}. Use a file in an existing folder.") from None
+    return path

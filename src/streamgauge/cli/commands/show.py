@@ -1,0 +1,162 @@
+"""``show --recompute``: recompute every trial from its raw logs, and compare it with the stored result."""
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from streamgauge.cli.console import Talk
+from streamgauge.cli.errors import Trouble
+from streamgauge.cli.options import RUNS, Json, Out, RunArgument
+
+if TYPE_CHECKING:
+    from streamgauge.analyze.rejudge import Rejudged
+    from streamgauge.cli.console import Talk
+    from streamgauge.model.seconds import Seconds
+    from streamgauge.store import Run, StoredTrial
+
+
+def chosen_trials(run: "Run", number: int | None) -> "list[StoredTrial]":
+    """All finished trials of a run, or the one with this number. Raises Trouble if there is no such trial."""
+    trials = run.trials()
+    found = [trial for trial in trials if number in (None, trial.trial.number)]
+    if number is not None and not found:
+        count = "1 finished trial" if len(trials) == 1 else f"{len(trials)} finished trials"
+        raise Trouble(f"Run {run.id} has no finished trial {number}. It has {count}.")
+    _refuse_older(run, found)
+    return found
+
+
+def _refuse_older(run: "Run", trials: "Sequence[StoredTrial]") -> None:
+    """Raise Trouble for trials in an older format: they lack data that the current rules need for a verdict."""
+    from streamgauge.store.documents import lacks
+
+    for stored in trials:
+        if missing := lacks(stored.format):
+            raise Trouble(
+                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which lacks data "
+                f"that the current rules need: {missing}. `streamgauge show {run.id}` shows its stored verdict."
+            )
+
+
+def recomputed(run: "Run", trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[Rejudged]":
+    """Judge these trials again, one after the other. Spark is started only if one of them has raw logs."""
+    from streamgauge.analyze.rejudge import rejudge
+
+    for stored, again in _seconds(trials, talk):
+        judged = stored.measurement, stored.verdict
+        recording = run.recording(stored.trial.number)
+        yield rejudge(recording, judged, run.experiment.objectives, again)
+
+
+def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[StoredTrial, Seconds | None]]":
+    from streamgauge.analyze.journals import journals_of
+
+    journals = {stored.trial.number: journals_of(stored) for stored in trials}
+    if not any(journals.values()):
+        yield from ((stored, None) for stored in trials)
+        return
+
+    from streamgauge.cli.spark import ready_for_spark
+    from streamgauge.store.trials import check_files
+
+    for stored in trials:
+        if journals[stored.trial.number] is not None:
+            check_files(stored)
+    ready_for_spark()
+
+    from streamgauge.analyze.recompute import recompute
+    from streamgauge.analyze.session import NoSession, session
+
+    talk.say("Starting Spark to recompute the trials from their raw logs ...")
+    try:
+        with session(_cores()) as spark:
+            for stored in trials:
+                found = journals[stored.trial.number]
+                yield stored, None if found is None else recompute(spark, found)
+    except NoSession as error:
+        raise Trouble(f"{error}. Check what Spark needs with: streamgauge doctor") from None
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def line(rejudged: "Rejudged", real: bool) -> str:
+    """The line of a recomputed trial: its verdict, what it was computed from, and how it compares."""
+    raw, count = rejudged.source == "journals", len(rejudged.differences)
+    why = "its load was never started" if real else "a simulated trial has no raw logs"
+    source = "its raw logs" if raw else f"its stored per-second metrics ({why})"
+    same = "same per-second metrics, measurement and verdict" if raw else "same verdict"
+    compared = same if rejudged.same else f"{count} difference{'' if count == 1 else 's'}"
+    return f"trial {rejudged.number}: {rejudged.verdict.kind.value}, from {source}: {compared}"
+
+
+def part_of_document(rejudged: "Rejudged") -> dict[str, Any]:
+    """A recomputed trial in the JSON document."""
+    return {
+        "number": rejudged.number,
+        "from": rejudged.source,
+        "verdict": rejudged.verdict.kind.value,
+        "same": rejudged.same,
+        "differences": list(rejudged.differences),
+    }
+
+
+Recompute = Annotated[
+    bool,
+    typer.Option(
+        "--recompute",
+        help="Recompute every trial from its raw logs with Spark, and compare it with the stored result.",
+    ),
+]
+Trial = Annotated[
+    int | None, typer.Option("--trial", metavar="N", min=1, help="Recompute only this trial; needs --recompute.")
+]
+
+
+def command(
+    run: RunArgument = "@last",
+    *,
+    out: Out = RUNS,
+    recompute: Recompute = False,
+    trial: Trial = None,
+    json: Json = False,
+) -> None:
+    """Show the result of a run and all its trials."""
+    talk = Talk(json)
+
+    from streamgauge.cli.inputs import find_run, shown, story_of
+    from streamgauge.report.render.json import run_document
+    from streamgauge.report.render.terminal import render_run
+    from streamgauge.report.view.findings import view_run
+
+    found = find_run(out, run)
+    if recompute:
+        _again(found, trial, talk)
+    if trial is not None:
+        raise Trouble("--trial needs --recompute. Without --recompute, every trial is shown.")
+    known = shown(found)
+    story = story_of(found, known)
+    talk.show(render_run(view_run(story)))
+    if found.report.exists():
+        talk.say(f"report: {found.report}")
+    talk.end({**run_document(story), "run_exit_code": int(known.exit_code)})
+
+
+def _again(run: "Run", trial: int | None, talk: Talk) -> NoReturn:
+    from rich.text import Text
+
+    from streamgauge.report.render.json import document
+    from streamgauge.run.result import ExitCode
+
+    trials, parts = chosen_trials(run, trial), []
+    real = {stored.trial.number: "placement" in stored.facts for stored in trials}
+    for one in recomputed(run, trials, talk):
+        talk.show(Text(line(one, real[one.number])))
+        for difference in one.differences:
+            talk.show(Text(f"  {difference}"))
+        parts.append(part_of_document(one))
+    code = ExitCode.FINE if all(part["same"] for part in parts) else ExitCode.MISSED
+    talk.end(document(code, run=run.id, experiment=run.experiment.name, recomputed=parts), code)

@@ -1,0 +1,170 @@
+"""The progress of a run: a live view on a terminal, one line per trial elsewhere."""
+
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from streamgauge.model.measurement import Measurement, Verdict
+from streamgauge.model.seconds import Seconds
+from streamgauge.model.trial import Trial
+from streamgauge.model.units import SECOND, format_count, format_duration
+from streamgauge.processes.clock import elapsed_ns
+from streamgauge.search.axes import format_value
+from streamgauge.stats.buckets import quantile
+from streamgauge.workloads.registry import workloads
+
+_BAR = 60
+_PURPOSES = {
+    "estimate": "estimate",
+    "probe": "probe",
+    "confirm": "confirmation",
+    "measure": "measurement",
+}
+
+
+def describe(trial: Trial) -> str:
+    """The engine of a trial, its purpose and its load, such as ``spark: probe at 500k events/s``."""
+    return f"{trial.engine}: {_PURPOSES[trial.ask.purpose]} at {_where(trial)}"
+
+
+def _where(trial: Trial) -> str:
+    """The load of a trial, with the number of instances or the searched parameter if there is one."""
+    name, value = trial.ask.dimension, trial.ask.value
+    instances = value if name == "instances" else dict(trial.ask.fixed).get("instances")
+    load = f"{format_count(trial.load)} events/s"
+    if instances is not None:
+        return f"{load} with {format_count(instances)} instance{'' if instances == 1 else 's'}"
+    known = workloads().get(trial.workload)
+    units = {dimension.name: dimension.unit for dimension in known.dimensions} if known is not None else {}
+    return load if name == "load" else f"{load}, {name} {format_value(value, units.get(name, 'count'))}"
+
+
+def _place(number: int, expected: int) -> str:
+    """The number of a trial and the estimated number of trials, unless there are more than estimated."""
+    return f"[{number}/~{expected}]" if number <= expected else f"[{number}]"
+
+
+class Lines:
+    """Progress without a terminal: one line per trial, when it has ended."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._expected = 0
+        self._seconds = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing to tidy up."""
+
+    def said(self, sentence: str) -> None:
+        """Print one line."""
+        self._console.print(sentence, markup=False, soft_wrap=True)
+
+    def begun(self, trial: Trial, expected_trials: int) -> None:
+        """Nothing yet: the line is printed with the verdict."""
+        self._expected, self._seconds = expected_trials, 0
+
+    def progressed(self, trial: Trial, seconds: Seconds) -> None:
+        """Count the seconds for the line."""
+        self._seconds += len(seconds)
+
+    def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
+        """Print the line of the trial."""
+        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._seconds} s)"
+        self._console.print(line, markup=False, soft_wrap=True)
+
+
+class LiveBlock:
+    """Progress on a terminal: the current trial with its load, lag and latency, and the time left."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=8, transient=True)
+        self._began = elapsed_ns()
+        self._expected = 1
+        self._done = 0
+        self._past = 0
+        self._trial: Trial | None = None
+        self._newest: Seconds | None = None
+
+    def __enter__(self) -> Self:
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.__exit__(kind, value, trace)
+
+    def said(self, sentence: str) -> None:
+        """Print a line above the live view."""
+        self._live.console.print(sentence, markup=False, highlight=False)
+
+    def begun(self, trial: Trial, expected_trials: int) -> None:
+        """Show a new trial."""
+        self._trial, self._expected, self._past, self._newest = trial, expected_trials, 0, None
+        self._live.update(self._block())
+
+    def progressed(self, trial: Trial, seconds: Seconds) -> None:
+        """Show the newest values."""
+        self._past, self._newest = seconds.stop, seconds
+        self._live.update(self._block())
+
+    def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
+        """Print a line for the finished trial above the live view."""
+        self._done += 1
+        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._past} s)"
+        self._live.console.print(line, markup=False, highlight=False)
+
+    def _block(self) -> RenderableType:
+        trial = self._trial
+        if trial is None:
+            return Text("")
+        length = max(1, ((trial.warmup or 0) + trial.duration) // SECOND)
+        table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+        for name, value in self._facts(trial):
+            table.add_row(Text(name, style="dim"), Text(value))
+        bar = Padding(ProgressBar(total=length, completed=self._past, width=_BAR), (0, 0))  # a bar ends no line itself
+        return Group(Text(describe(trial), style="bold"), bar, table)
+
+    def _facts(self, trial: Trial) -> list[tuple[str, str]]:
+        newest = self._newest
+        queue = int(newest["queue"][-1]) if newest is not None and len(newest) else 0
+        offered = float(newest["offered"][-1]) if newest is not None and len(newest) else trial.load
+        return [
+            ("trial", f"{_place(trial.number, self._expected)} {self._past} s"),
+            ("load", f"{format_count(offered)} events/s"),
+            ("lag", f"{format_count(queue)} events"),
+            ("median event-time latency", _median(newest)),
+            ("time left", self._left()),
+        ]
+
+    def _left(self) -> str:
+        """The estimated time left, from the mean duration of the trials so far."""
+        if not self._done:
+            return "not known yet"
+        each = (elapsed_ns() - self._began) / self._done
+        finished = self._trial.number - 1 if self._trial is not None else self._done
+        left = each * max(1, self._expected - finished)
+        return f"about {format_duration(max(1, round(left / SECOND)) * SECOND)}"
+
+
+def _median(seconds: Seconds | None) -> str:
+    """The median event-time latency of the newest seconds."""
+    found = None if seconds is None else seconds.latency("event-time")
+    if found is None or not len(found.count):
+        return "–"
+    return format_duration(quantile(found.bucket, found.count, 0.5) * 1_000)
+
+
+def follow(console: Console) -> Lines | LiveBlock:
+    """The live view if messages go to a terminal, else one line per trial."""
+    return LiveBlock(console) if console.is_terminal else Lines(console)

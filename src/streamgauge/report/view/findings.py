@@ -1,0 +1,243 @@
+"""The view model: a run as it is shown, before anybody decides where. Pure: values in, values out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from streamgauge.model.finding import End, Finding, titles
+from streamgauge.model.measurement import VerdictKind
+from streamgauge.model.seconds import Account
+from streamgauge.model.units import format_count, format_duration, format_rate, format_share
+from streamgauge.report.view.circumstances import circumstances
+from streamgauge.report.view.latency import LatencyLine, latency_lines, no_latency, updates
+from streamgauge.report.view.limits import Why, why
+from streamgauge.report.view.run_report import Judged, Story, trials_of
+from streamgauge.report.view.setup import transport
+
+NO_ANSWER = "there is no reference result for this workload or pipeline to compare them with"
+
+
+def outputs_checked(trials: Sequence[Judged]) -> str:
+    """What was compared and what came out, or that nothing was, and why."""
+    if not trials:
+        return "Correctness is unchecked: no trial was finished."
+    valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
+    if not valid:
+        return (
+            "Correctness is unchecked: every trial was INVALID, so nothing is known about the outputs."
+            f"{_invalid(trials)}"
+        )
+    done = [t for t in valid if _compared(t.outcome.account)]
+    if not done and (early := [t for t in valid if t.outcome.account.checked]):
+        return f"Correctness is unchecked: no output was due before the trial ended ({early[-1].outcome.ending})."
+    if not done:
+        return f"Correctness is unchecked: {_why_not(valid)}. Counts and latency are still judged."
+    accounts = [t.outcome.account for t in done]
+    rows = sum(a.observed for a in accounts)
+    counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong", "late")]
+    bad = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
+    spoilt = _invalid(trials)
+    where = f"{len(done)} trial{'' if len(done) == 1 else 's'}"
+    left = len(valid) - len(done)
+    rest = "" if not left else f" {left} trial{'' if left == 1 else 's'} could not be checked."
+    if all(t.virtual for t in done):
+        return (
+            f"No outputs were checked (simulated run: outputs are modelled, nothing was computed). The model has "
+            f"{format_count(rows)} rows in {where}: {bad}.{rest}{spoilt}"
+        )
+    return (
+        f"Outputs were checked: {format_count(rows)} rows of {where} were compared with the reference result: "
+        f"{bad}.{rest}{spoilt}"
+    )
+
+
+def _invalid(trials: Sequence[Judged]) -> str:
+    """What was found in the outputs of INVALID trials; nothing if nothing was."""
+    accounts = [t.outcome.account for t in trials if t.verdict.kind is VerdictKind.INVALID]
+    counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong")]
+    if not any(n for n, _ in counts):
+        return ""
+    shown = ", ".join(f"{format_count(n)} {name}" for n, name in counts)
+    return f" Outputs of INVALID trials, whose cause is unknown: {shown}."
+
+
+def _compared(account: Account) -> bool:
+    """Whether there was anything to compare: an output that came, or one that had to."""
+    return account.checked and (account.observed > 0 or account.expected > account.not_reached)
+
+
+def _why_not(trials: Sequence[Judged]) -> str:
+    """The engine's own reason first: it knows whose function had no reference."""
+    for judged in trials:
+        said = judged.facts.get("unchecked")
+        if isinstance(said, str) and said.strip():
+            return said.strip().rstrip(".")
+    if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
+        return "the job is your own function, and engine.reference names no function that computes its expected results"
+    broken = [t.outcome.ending for t in trials]
+    if all(ending not in ("completed", "decided") for ending in broken):
+        return f"no trial ran to its end ({broken[-1]})"
+    return NO_ANSWER
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One line of the table of trials."""
+
+    number: int
+    purpose: str
+    at: float
+    """The value that was asked for, as a number, for the picture."""
+    value: str
+    load: str
+    verdict: str
+    seconds: int
+    latency: str
+    trend: str
+    """Growth of the queue as a share of the load."""
+    reason: str
+    start: int
+    """Which start of the system it is of, from one."""
+    proves: str
+    """``holds`` or ``fails`` if this trial is one of the bounds, its share if it measures a share of the result."""
+    log: tuple[str, ...] = ()
+    """The last lines of the system under test, where it crashed or stalled."""
+
+    @property
+    def role(self) -> str:
+        """What the trial is in the result, in words; empty if it only guided the search."""
+        roles = {"holds": "passed bound", "fails": "failed bound"}
+        return roles.get(self.proves) or (f"{self.proves.removesuffix('%')} % of the result" if self.proves else "")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """One answer with its proof."""
+
+    title: str
+    engine: str
+    dimension: str
+    unit: str
+    sentence: str
+    status: str
+    holds: str
+    fails: str
+    ends: tuple[float | None, float | None]
+    precision: str
+    notes: tuple[str, ...]
+    rows: tuple[TrialRow, ...]
+    time: str
+    why: Why | None
+    latencies: tuple[LatencyLine, ...]
+    no_latency: str
+    updates: str
+    """On first and last rows, where windows came out many times."""
+    circumstances: tuple[str, ...] = ()
+    """How the bounds came about, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A whole run."""
+
+    id: str
+    name: str
+    ended: str
+    findings: tuple[FindingView, ...]
+    exit_code: int
+    checked: str
+    transport: str = ""
+    """Over what events travelled, where that was Kafka."""
+
+
+def view_run(story: Story) -> RunView:
+    """Everything that is shown of a run, findings first."""
+    named = zip(titles(story.findings), story.findings, strict=True)
+    findings = tuple(_finding(title, finding, story) for title, finding in named)
+    checked = outputs_checked(story.trials)
+    way = transport(story)
+    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked, way)
+
+
+def format_value(value: float, unit: str) -> str:
+    """A value of a dimension for a person, by the kind of its unit."""
+    if unit == "rate":
+        return format_rate(value)
+    if unit == "duration":
+        return format_duration(value)
+    return format_share(value) if unit == "share" else format_count(value)
+
+
+def as_sentence(said: str) -> str:
+    """A sentence begins with a capital and ends with a full stop."""
+    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
+
+
+def _finding(title: str, finding: Finding, story: Story) -> FindingView:
+    own = trials_of(finding, story.trials)
+    return FindingView(
+        title=title,
+        engine=finding.engine,
+        dimension=finding.dimension,
+        unit=finding.unit,
+        sentence=finding.sentence,
+        status=finding.status,
+        holds=_end(finding.holds, finding.unit),
+        fails=_end(finding.fails, finding.unit),
+        ends=(finding.holds.value if finding.holds else None, finding.fails.value if finding.fails else None),
+        precision="" if finding.width is None else f"{finding.width:.1%}",
+        notes=finding.notes,
+        rows=tuple(_row(t, finding) for t in own),
+        time=format_duration(sum(t.seconds for t in own) * 1e9),
+        why=why(finding, own),
+        latencies=latency_lines(finding, own),
+        no_latency=no_latency(finding, own),
+        updates=updates(finding, own),
+        circumstances=circumstances(finding, own, story.asked).sentences,
+    )
+
+
+def searched_name(finding: FindingView) -> str:
+    """What to call the searched values beside the loads that the trials had.
+
+    The load of a profile is known once it is known which seconds were judged; before that, it is the planned one.
+    """
+    return "planned load" if finding.dimension == "load" else finding.dimension
+
+
+def _end(end: End | None, unit: str) -> str:
+    if end is None:
+        return ""
+    proof = ", ".join(str(n) for n in end.trials)
+    return f"{format_value(end.value, unit)} (trial {proof})" if proof else format_value(end.value, unit)
+
+
+def _row(judged: Judged, finding: Finding) -> TrialRow:
+    trial, verdict = judged.trial, judged.verdict
+    event_time = judged.measurement.latencies.get("event-time")
+    return TrialRow(
+        number=trial.number,
+        purpose=trial.ask.purpose,
+        at=trial.ask.value,
+        value=format_value(trial.ask.value, finding.unit),
+        load=format_rate(judged.load),
+        verdict=verdict.kind.value,
+        seconds=judged.seconds,
+        latency=format_duration(event_time.average) if event_time and event_time.rows else "–",
+        trend=_trend(judged),
+        reason=verdict.reasons[0] if verdict.reasons else "",
+        start=trial.ask.start + 1,
+        proves=_proves(trial.number, finding),
+        log=judged.outcome.log_tail,
+    )
+
+
+def _proves(number: int, finding: Finding) -> str:
+    for name, end in (("holds", finding.holds), ("fails", finding.fails)):
+        if end is not None and number in end.trials:
+            return name
+    return next((format_share(share) for share, trial in finding.also if trial == number), "")
+
+
+def _trend(judged: Judged) -> str:
+    trend, load = judged.measurement.lag_trend, judged.measurement.load
+    return "–" if trend is None or not load else f"{trend.mean / load:+.1%}"

@@ -1,0 +1,132 @@
+"""Latency at what holds and at shares of it, as Karimov's Table II prints it, with the window results beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from streamgauge.judge.disturbed import slowed
+from streamgauge.model.finding import Finding
+from streamgauge.model.measurement import LatencySummary
+from streamgauge.model.seconds import OUTPUT_KINDS, Kind
+from streamgauge.model.units import format_duration, format_rate, format_share
+from streamgauge.report.view.run_report import Judged, failing, holding
+from streamgauge.search.notes import numbers
+
+PERCENTILES = ("p50", "p90", "p95", "p99")
+UNSUPPORTED = "–"
+"""In the place of a percentile that so few rows do not have."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyLine:
+    """One line of the table: one kind of latency of one trial."""
+
+    kind: Kind
+    at: str
+    """``100%``, ``90%``, or the value where no share is meant."""
+    load: str
+    trial: int
+    average: str
+    least: str
+    most: str
+    percentiles: tuple[str, ...]
+    """As in ``PERCENTILES``."""
+    rows: int
+    firings: int
+    upper_bound: bool
+    """Others took CPU during the trial, which can only have made latencies longer."""
+
+
+def brief(nanos: float) -> str:
+    """A latency in three digits: ``1.35s``, ``507ms``, ``32.1us``."""
+    if nanos >= 999.5e9:
+        return format_duration(nanos)
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
+        if nanos >= 0.9995 * size:
+            return f"{nanos / size:.3g}{unit}"
+    return format_duration(nanos)
+
+
+def latency_lines(finding: Finding, trials: Sequence[Judged]) -> tuple[LatencyLine, ...]:
+    """Event-time first, then processing-time; each at 100 % and at the shares that were measured."""
+    points = latency_points(finding, trials)
+    return tuple(
+        _line(kind, at, judged, summary)
+        for kind in OUTPUT_KINDS
+        for at, judged in points
+        if (summary := judged.measurement.latencies.get(kind)) is not None and summary.rows
+    )
+
+
+def latency_points(finding: Finding, trials: Sequence[Judged]) -> list[tuple[str, Judged]]:
+    """The trials whose latency is told, with what to call them."""
+    points: list[tuple[str, Judged]] = []
+    if finding.status == "measured":
+        only = holding(finding, trials) or failing(finding, trials)
+        return [] if only is None else [(format_rate(only.load), only)]
+    proof = holding(finding, trials)
+    if proof is not None:
+        points.append(("100%" if finding.dimension == "load" else format_rate(proof.load), proof))
+    numbered = {t.number: t for t in trials}
+    return points + [(format_share(share), numbered[n]) for share, n in finding.also if n in numbered]
+
+
+def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
+    """Why there is no table of latencies although outputs came; empty where there is one, or nothing to say."""
+    points = latency_points(finding, trials)
+    if not points or any(judged.measurement.latencies for _, judged in points):
+        return ""
+    if not any(judged.outcome.account.observed for _, judged in points):
+        return ""
+    return (
+        "latency is unknown, because the outputs have no columns max_due and max_ingested; only throughput and "
+        "lag are judged"
+    )
+
+
+def updates(finding: Finding, trials: Sequence[Judged]) -> str:
+    """Where windows came out many times: the event-time latency of their first rows and of their last ones."""
+    told = []
+    for at, judged in latency_points(finding, trials):
+        said = judged.facts.get("updates")
+        if isinstance(said, Mapping) and said:
+            told.append(f"at {at} " + ", ".join(_rows(name, said[name]) for name in ("first", "last") if name in said))
+    if not told:
+        return ""
+    return f"windows were emitted at every change; event-time latency {'; '.join(told)}"
+
+
+def _rows(name: str, said: Mapping[str, float]) -> str:
+    shares = (f"p{share} {brief(said[f'p{share}_ms'] * 1e6)}" for share in (50, 90, 99))
+    return f"of the {name} row of each window {' '.join(shares)}"
+
+
+def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:
+    return LatencyLine(
+        kind=kind,
+        at=at,
+        load=format_rate(judged.load),
+        trial=judged.number,
+        average=brief(summary.average),
+        least=brief(summary.least),
+        most=brief(summary.most),
+        percentiles=tuple(
+            brief(summary.percentiles[name]) if name in summary.percentiles else UNSUPPORTED for name in PERCENTILES
+        ),
+        rows=summary.rows,
+        firings=summary.firings,
+        upper_bound=slowed(judged.measurement),
+    )
+
+
+def footnote(lines: Sequence[LatencyLine]) -> str:
+    """Why some percentiles are not there, and which latencies are upper bounds; empty if neither is to be said."""
+    said = []
+    if any(UNSUPPORTED in line.percentiles for line in lines):
+        said.append(
+            f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
+            "increase trial.duration or use shorter windows."
+        )
+    slow = sorted({line.trial for line in lines if line.upper_bound})
+    if slow:
+        said.append(f"The latencies of {numbers(slow)} are upper bounds, because other processes used CPU time.")
+    return " ".join(said)

@@ -1,0 +1,93 @@
+"""Why it stopped there: what the trial at the failing end says of the system under test, with figures."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.model.finding import Finding
+from streamgauge.model.units import format_rate
+from streamgauge.report.view.run_report import Judged, failing, holding
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """One thing that limits the system under test, the largest share first."""
+
+    what: str
+    share: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """The limits, and the trial that they were read from."""
+
+    trial: int
+    where: str
+    """``fails`` or ``holds``: the end of the bracket that the trial is of."""
+    load: str
+    limits: tuple[Limit, ...]
+
+
+def why(finding: Finding, trials: Sequence[Judged]) -> Why | None:
+    """From the trial at the failing end, else from the holding one; None where neither says anything."""
+    for end, judged in (("fails", failing(finding, trials)), ("holds", holding(finding, trials))):
+        limits = () if judged is None else _limits(judged)
+        if judged is not None and limits:
+            return Why(judged.number, end, format_rate(judged.load), limits)
+    return None
+
+
+def _limits(judged: Judged) -> tuple[Limit, ...]:
+    told = explanation(judged.facts)
+    named = {limit.what for limit in told}
+    own = [] if named & {"core", "cores"} else _busy(judged)
+    return (*told, *own, *_capacity(judged))
+
+
+def explanation(facts: dict[str, Any]) -> list[Limit]:
+    """What the engine explains of itself. It comes from a plug-in, so whatever has no sentence is left out."""
+    said = facts.get("explanation")
+    found = []
+    for entry in said if isinstance(said, (list, tuple)) else ():
+        if isinstance(entry, dict) and isinstance(entry.get("sentence"), str) and entry["sentence"].strip():
+            found.append(Limit(str(entry.get("what", "")), _share(entry.get("share")), entry["sentence"].strip()))
+    return sorted(found, key=lambda limit: -1.0 if limit.share is None else limit.share, reverse=True)
+
+
+def _share(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def busy_share(judged: Judged) -> float | None:
+    """Share of its cores that the system under test used while it was judged."""
+    m = judged.measurement
+    if not m.judged_seconds or not m.sut_cpu_seconds or not judged.cores:
+        return None
+    return m.sut_cpu_seconds / (judged.cores * m.judged_seconds)
+
+
+def _busy(judged: Judged) -> list[Limit]:
+    share, cores = busy_share(judged), judged.cores
+    if share is None:
+        return []
+    where = "core" if cores == 1 else f"{cores} cores"
+    taken = judged.measurement.foreign_share
+    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}, other processes {taken:.1%}")]
+
+
+def _capacity(judged: Judged) -> list[Limit]:
+    capacity = judged.measurement.capacity
+    if capacity is None:
+        return []
+    return [
+        Limit(
+            "capacity",
+            None,
+            f"it processed {format_rate(capacity.mean)} while its queue was growing "
+            f"(95 % confidence interval {format_rate(capacity.low)} to {format_rate(capacity.high)})",
+        )
+    ]

@@ -1,0 +1,133 @@
+"""Where the seconds of a run went: starting, warm-up, judged, tail and checking of every trial."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamgauge.model.units import SECOND
+from streamgauge.report.view.run_report import Judged, Story
+
+_BETWEEN = "before and between the trials"
+PARTS = ("starting", "warm-up", "measurement", "drain", "checking")
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTime:
+    """Seconds of one trial by part, as in ``PARTS``; None where nobody wrote it down."""
+
+    trial: int
+    parts: tuple[float | None, ...]
+
+    @property
+    def known(self) -> float:
+        return sum(part for part in self.parts if part is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """The whole run."""
+
+    trials: tuple[TrialTime, ...]
+    totals: tuple[float | None, ...]
+    warming: float | None
+    """Seconds in which systems that serve many trials were started and warmed up; None where there were none."""
+    rest: float | None
+    """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial.
+
+    The pauses of a run that was resumed are not among them.
+    """
+    rest_is: str
+    sentence: str
+
+
+def where_time_went(story: Story) -> Spent:
+    """What can be known of it from the folder alone."""
+    times = tuple(_trial_time(t) for t in story.trials)
+    totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
+    sittings = _sittings(story)
+    wall = sum(sittings) if sittings else None
+    known = sum(time.known for time in times)
+    warming = _warming(story.trials)
+    rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
+    told = all(_phases(t.facts) for t in story.trials)
+    rest_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
+    return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, sittings))
+
+
+def _total(parts: Sequence[float | None]) -> float | None:
+    told = [part for part in parts if part is not None]
+    return sum(told) if told else None
+
+
+def _warming(trials: Sequence[Judged]) -> float | None:
+    """Every trial of a system names the same start and warm-up of it: each is counted once."""
+    said = [t.facts["warmed"] for t in trials if isinstance(t.facts.get("warmed"), dict)]
+    systems = [warmed for n, warmed in enumerate(said) if n == 0 or warmed != said[n - 1]]
+    times = [_numbers(warmed).get(part) for warmed in systems for part in ("started", "seconds")]
+    return _total(times)
+
+
+def _phases(facts: dict[str, Any]) -> dict[str, float]:
+    said = facts.get("phases")
+    return _numbers(said) if isinstance(said, dict) else {}
+
+
+def _numbers(said: dict[Any, Any]) -> dict[str, float]:
+    """What an engine or an older version may have said otherwise is left out."""
+    return {
+        str(name): float(value)
+        for name, value in said.items()
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
+    }
+
+
+def _trial_time(judged: Judged) -> TrialTime:
+    phases, m = _phases(judged.facts), judged.measurement
+    recorded = m.warmup_seconds + m.judged_seconds
+    tail = phases.get("tail")
+    if "load" in phases:  # the load runs on while its last second is written: that is no measurement, so it is tail
+        tail = (tail or 0.0) + max(phases["load"] - recorded, 0.0)
+    warm, good = float(m.warmup_seconds), float(m.judged_seconds)
+    return TrialTime(judged.number, (phases.get("starting"), warm, good, tail, phases.get("checking")))
+
+
+def _sittings(story: Story) -> list[float]:
+    """Seconds of wall time of each sitting, from the run or a resume of it to the end of its last kept trial.
+
+    The pauses between them belong to nobody. An older version wrote no sittings down: all is one.
+    """
+    if story.created is None:
+        return []
+    spans = dict[float, float]()
+    for judged in story.trials:
+        end = _end(judged)
+        if end is not None:
+            begun = _moment(judged, "sitting_ns")
+            begun = story.created.timestamp() if begun is None else begun
+            spans[begun] = max(end - begun, spans.get(begun, 0.0))
+    return list(spans.values())
+
+
+def _end(judged: Judged) -> float | None:
+    wall, after = _moment(judged, "wall_ns"), _trial_time(judged)
+    return None if wall is None else wall + after.known - (after.parts[0] or 0.0)
+
+
+def _moment(judged: Judged, name: str) -> float | None:
+    """A moment of the wall clock, in seconds since 1970, where it was written down."""
+    found = judged.facts.get(name)
+    return found / SECOND if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def _sentence(trials: Sequence[Judged], known: float, sittings: Sequence[float]) -> str:
+    if not trials:
+        return "No trial was finished."
+    judged, wall = sum(t.measurement.judged_seconds for t in trials), sum(sittings)
+    if all(t.virtual for t in trials):
+        return f"{known:.0f} s of simulated time, {judged} s of it in measurement phases."
+    if not wall or wall < known:
+        return f"{known:.0f} s were recorded, {judged} s of them in measurement phases."
+    span = "from the start of the run to the end of the last trial"
+    if len(sittings) > 1:
+        span = f"in {len(sittings)} run segments, each to the end of its last trial, without the pauses between them"
+    return f"{wall:.0f} s {span}; {judged / wall:.0%} of them in measurement phases."

@@ -1,1 +1,0 @@
-"""Kafka: the second way from generator to system under test, and for its output."""

@@ -1,0 +1,74 @@
+"""Which columns can travel, and columns of whole numbers, and back: what all formats of Kafka's values share. Pure."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from streamgauge.transports.kafka.client.varints import Ints, VarintError
+from streamgauge.transports.kafka.formats.cells import CellError
+from streamgauge.transports.kafka.formats.digits import DigitsError, Marks
+
+FormatName = Literal["json", "binary", "avro"]
+SEQUENCE = "sequence"
+"""The column of an event's number in its stream."""
+
+
+class FormatError(ValueError):
+    """A row that a format cannot hold, or bytes that are no row; the sentence says which and why."""
+
+
+def kind_of(field: pa.Field) -> Literal["number", "float", "text"]:
+    """How a column is written: times are whole numbers of microseconds. Raises if no format can hold its type."""
+    if field.type in (pa.int32(), pa.int64()) or pa.types.is_timestamp(field.type):
+        return "number"
+    if field.type == pa.float64():
+        return "float"
+    if field.type == pa.string():
+        return "text"
+    raise FormatError(
+        f"the column {field.name} has the type {field.type}; int32, int64, float64, text and timestamps can travel"
+    )
+
+
+def digits_of(field: pa.Field, outputs: bool) -> int:
+    """Digits that a column of whole numbers has room for, the sign of an output included."""
+    if (field.name == SEQUENCE and not outputs) or field.type == pa.int32():
+        return 12
+    if pa.types.is_timestamp(field.type):
+        return 20 if outputs else 16  # an event is due before the year 2286
+    return 20
+
+
+@contextmanager
+def naming(field: pa.Field) -> Iterator[None]:
+    """What a column cannot hold is said with its name."""
+    try:
+        yield
+    except (CellError, DigitsError, VarintError, pa.ArrowInvalid) as error:
+        raise FormatError(f"the column {field.name}: {error}") from error
+
+
+def whole_numbers(column: pa.Array, outputs: bool) -> tuple[Ints, Marks | None]:
+    """A column as whole numbers, without copying where it can be, and which are null; None: no number is."""
+    require_values(column, outputs)
+    if pa.types.is_timestamp(column.type):
+        column = column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64())
+    missing = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    numbers: Ints = (column if missing is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.int64, copy=False), missing
+
+
+def require_values(column: pa.Array, outputs: bool) -> None:
+    """Only outputs may have nulls."""
+    if column.null_count and not outputs:
+        raise FormatError("a column has no value in some row")
+
+
+def as_column(numbers: Ints, field: pa.Field, missing: Marks | None = None) -> pa.Array:
+    column = pa.array(numbers, mask=missing)
+    if pa.types.is_timestamp(field.type):
+        return column.view(pa.timestamp("us", field.type.tz)).cast(field.type)
+    return column.cast(field.type)

@@ -1,0 +1,253 @@
+"""The rules of the architecture. Each takes a module and returns its breaches as ``module:line: sentence``."""
+
+import ast
+from collections.abc import Callable
+
+from source import Module, calls, imports, mentions
+
+Rule = Callable[[Module], list[str]]
+
+LAYERS = {
+    "cli": 9,
+    "dashboard": 8,
+    "report": 8,
+    "analyze": 8,
+    "run": 8,
+    "parse": 7,
+    "engines": 6,
+    "transports": 5,
+    "install": 4,
+    "processes": 3,
+    "store": 3,
+    "workloads": 2,
+    "search": 2,
+    "judge": 2,
+    "stats": 1,
+    "model": 0,
+}
+SAME_LAYER = {("dashboard", "report")}
+"""The only imports between two packages of one layer."""
+
+NEVER = {
+    "report": {"run", "engines", "transports", "processes"},
+    "dashboard": {"run", "engines", "transports", "processes"},
+    "store": {"engines", "transports"},
+}
+
+PURE = {"model", "stats", "judge", "search", "workloads", "parse"}
+IMPURE_BY_NAME = {"streamgauge.parse.shipped"}
+"""Reads the experiments that ship in the wheel: the one file of a pure package that reads files."""
+
+OUTSIDE = {
+    *("time", "os", "io", "sys", "logging", "random", "secrets", "uuid", "threading", "multiprocessing", "subprocess"),
+    *("asyncio", "concurrent", "socket", "tempfile", "shutil", "signal", "glob", "platform", "psutil", "sched"),
+}
+FILE_CALLS = {
+    *("read_text", "write_text", "read_bytes", "write_bytes", "mkdir", "unlink", "rmdir", "touch", "iterdir", "rglob"),
+    *("tofile", "fromfile", "memmap", "savez", "savetxt", "loadtxt", "read_table", "write_table"),
+}
+WRITING_CALLS = {"write_text", "write_bytes", "mkdir", "makedirs", "unlink", "rmdir", "rmtree", "touch", "write_table"}
+CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "concurrent", "signal", "sched", "asyncio"}
+MOMENTS = {"now", "today", "utcnow"}
+SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
+CATCH_ALL_BY_NAME = {
+    *("streamgauge.cli.main", "streamgauge.engines.registry"),
+    # around the user's own functions, which may fail in any way and are then named as the user's
+    *("streamgauge.engines.spark.session_process", "streamgauge.engines.spark.user_code"),
+    "streamgauge.run.trial.reference_function",
+    # around what an engine of another package says of itself
+    "streamgauge.run.trial.facts",
+}
+RUNTIME_FOLDER_BY_NAME = {
+    *("streamgauge.processes.runtime_folder", "streamgauge.processes.guard"),
+    "streamgauge.install.cache",  # the user's cache
+}
+"""They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
+SYSTEMS_UNDER_TEST_BY_NAME = {
+    "streamgauge.engines.toolkit",
+    *(f"streamgauge.engines.reference.{part}" for part in ("worker", "delayed_output")),
+    *(f"streamgauge.engines.spark.{part}" for part in ("session_process", "batch_log")),
+    *(f"streamgauge.engines.spark.connect.{part}" for part in ("positions", "queue")),
+}
+"""Engines' processes stand for foreign systems: they have a clock, threads and logs of their own."""
+CLOCK_BY_NAME = {
+    *("streamgauge.install.ensure", "streamgauge.install.jars"),  # wait for package managers
+    "streamgauge.transports.kafka.brokers.start",  # waits for brokers
+}
+VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
+UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
+
+
+def _breach(module: Module, line: int, sentence: str) -> str:
+    return f"{module.name}:{line}: {sentence}"
+
+
+def _package_of(dotted: str) -> str:
+    parts = dotted.split(".")
+    return parts[1] if len(parts) > 1 and parts[0] == "streamgauge" else ""
+
+
+def imports_go_down(module: Module) -> list[str]:
+    """A package imports only packages below it, and never one that it is kept apart from."""
+    breaches, package = [], module.package
+    if package and package not in LAYERS:
+        return [
+            _breach(
+                module, 1, f"the package {package} has no layer: pyproject.toml and tests/architecture must name it"
+            )
+        ]
+    for line, name in imports(module):
+        other = _package_of(name)
+        if other not in LAYERS or other == package:
+            continue
+        if not package:
+            breaches.append(_breach(module, line, f"the package itself imports {other}"))
+        elif other in NEVER.get(package, set()):
+            breaches.append(_breach(module, line, f"{package} never imports {other}"))
+        elif LAYERS[other] >= LAYERS[package] and (package, other) not in SAME_LAYER:
+            breaches.append(_breach(module, line, f"{package} imports {other}, which is not below it"))
+    return breaches
+
+
+def pure_packages_are_pure(module: Module) -> list[str]:
+    """No clock, files, environment, logging, processes or unseeded randomness."""
+    if module.package not in PURE or module.name in IMPURE_BY_NAME:
+        return []
+    breaches = []
+    for line, name in imports(module):
+        top = name.split(".")[0]
+        if top in OUTSIDE or name.startswith(("importlib.resources", "numpy.random.mtrand")):
+            breaches.append(_breach(module, line, f"a pure package imports {name}"))
+        if top == "pathlib" and not name.startswith("pathlib.Pure"):
+            breaches.append(_breach(module, line, f"a pure package imports {name}; PurePath does not touch the disk"))
+    for node, name in calls(module):
+        last = name.rsplit(".", 1)[-1]
+        if name in ("open", "print", "input") or ("." in name and last in FILE_CALLS):
+            breaches.append(_breach(module, node.lineno, f"a pure package calls {name}"))
+        if name.startswith(("datetime.", "?.")) and last in MOMENTS:
+            breaches.append(_breach(module, node.lineno, f"a pure package asks for the time: {name}"))
+        if name in ("numpy.load", "numpy.save"):
+            breaches.append(_breach(module, node.lineno, f"a pure package calls {name}"))
+        if name.startswith("numpy.random.") and (last not in SEEDED or not (node.args or node.keywords)):
+            breaches.append(_breach(module, node.lineno, f"randomness without a seed: {name}"))
+    return breaches
+
+
+def only_the_command_line_talks(module: Module) -> list[str]:
+    """``cli`` alone prints, reads the environment and exits."""
+    if module.package == "cli":
+        return []
+    talk = {"os.environ", "os.getenv", "os.environb", "sys.stdout", "sys.stderr", "sys.stdin", "sys.argv"}
+    leave = {"sys.exit", "os._exit", "exit", "quit", "SystemExit"}
+    if module.name in CATCH_ALL_BY_NAME:  # a user's function may call sys.exit, which is caught there
+        leave.remove("SystemExit")
+    breaches = []
+    for line, name in mentions(module):
+        if name in talk or name in leave:
+            breaches.append(_breach(module, line, f"{name} belongs to cli"))
+    for node, name in calls(module):
+        if name in ("print", "input", "rich.print", "rich.get_console", "breakpoint"):
+            breaches.append(_breach(module, node.lineno, f"{name}() belongs to cli"))
+        if name == "rich.console.Console" and not any(k.arg in ("file", "record") for k in node.keywords):
+            breaches.append(_breach(module, node.lineno, "a Console without a file prints; that belongs to cli"))
+    return breaches
+
+
+def few_own_the_clock_and_processes(module: Module) -> list[str]:
+    """``processes`` and ``run`` have the clock, threads and processes; others are handed what they need."""
+    if module.package in ("processes", "run") or module.name in SYSTEMS_UNDER_TEST_BY_NAME | CLOCK_BY_NAME:
+        return []
+    breaches = []
+    for line, name in imports(module):
+        top = name.split(".")[0]
+        if top == "signal" and module.package == "cli":  # Ctrl-C is said to the command
+            continue
+        if top in CLOCK_AND_PROCESSES:
+            breaches.append(_breach(module, line, f"{name} belongs to processes"))
+    for node, name in calls(module):
+        if name.startswith("datetime.") and name.rsplit(".", 1)[-1] in MOMENTS:
+            breaches.append(_breach(module, node.lineno, f"{name} belongs to processes"))
+    return breaches
+
+
+def only_the_store_writes(module: Module) -> list[str]:
+    """``store`` alone writes into the results folder; ``cli`` may write where the user says, as ``init`` does."""
+    if module.package in ("store", "cli") or module.name in RUNTIME_FOLDER_BY_NAME | SYSTEMS_UNDER_TEST_BY_NAME:
+        return []
+    breaches = []
+    for node, name in calls(module):
+        last = name.rsplit(".", 1)[-1]
+        modes = [a.value for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Constant)]
+        opens = last == "open" and any(
+            isinstance(m, str) and set(m) <= set("wxabt+") and set(m) & set("wxa+") for m in modes
+        )
+        if opens or ("." in name and last in WRITING_CALLS):
+            breaches.append(_breach(module, node.lineno, f"{name} writes; that belongs to store"))
+    return breaches
+
+
+def pyspark_stays_in_its_packages(module: Module) -> list[str]:
+    """pyspark is imported only in ``analyze`` and ``engines/spark``."""
+    if module.package == "analyze" or module.name.startswith("streamgauge.engines.spark"):
+        return []
+    return [
+        _breach(module, line, "pyspark is for analyze and engines/spark")
+        for line, name in imports(module)
+        if name.split(".")[0] == "pyspark"
+    ]
+
+
+def nothing_unsafe(module: Module) -> list[str]:
+    """No pickle, eval, exec, unsafe YAML or shell."""
+    breaches = []
+    for line, name in imports(module):
+        if name.split(".")[0] in UNSAFE_MODULES:
+            breaches.append(_breach(module, line, f"{name.split('.')[0]} runs what it reads"))
+    for node, name in calls(module):
+        if name in UNSAFE_CALLS:
+            breaches.append(_breach(module, node.lineno, f"{name} runs what it is given"))
+        for keyword in node.keywords:
+            value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+            if keyword.arg in ("shell", "allow_pickle") and value is not False:
+                breaches.append(_breach(module, node.lineno, f"{keyword.arg}= is never used"))
+            if keyword.arg == "typ" and value == "unsafe":
+                breaches.append(_breach(module, node.lineno, "YAML is read safely or not at all"))
+    return breaches
+
+
+def catch_all_only_outermost(module: Module) -> list[str]:
+    """``except Exception`` stands where a bug becomes exit code 70, and around plug-ins and users' functions."""
+    if module.name in CATCH_ALL_BY_NAME:
+        return []
+    wide = {"Exception", "BaseException"}
+    breaches = []
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        kinds = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+        passes_on = isinstance(node.body[-1], ast.Raise) and node.body[-1].exc is None
+        if passes_on:  # cleaning up and raising again hides nothing
+            continue
+        if any(kind is None or (isinstance(kind, ast.Name) and kind.id in wide) for kind in kinds):
+            breaches.append(_breach(module, node.lineno, "a catch-all hides what went wrong; name the exception"))
+    return breaches
+
+
+def names_say_what_they_do(module: Module) -> list[str]:
+    """No utils, helpers, common or manager."""
+    vague = VAGUE & {word for part in module.name.split(".") for word in part.split("_")}
+    return [_breach(module, 1, f"{word} says nothing of what is inside") for word in sorted(vague)]
+
+
+RULES: tuple[Rule, ...] = (
+    imports_go_down,
+    pure_packages_are_pure,
+    only_the_command_line_talks,
+    few_own_the_clock_and_processes,
+    only_the_store_writes,
+    pyspark_stays_in_its_packages,
+    nothing_unsafe,
+    catch_all_only_outermost,
+    names_say_what_they_do,
+)

@@ -1,0 +1,198 @@
+"""What the documentation says can be done: its experiments parse, its commands and files exist."""
+
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pydantic import BaseModel
+from source import ROOT
+
+from streamgauge.cli.main import app
+from streamgauge.engines.registry import engines
+from streamgauge.engines.spark.connect.kafka import KINDS
+from streamgauge.judge import trend_rules
+from streamgauge.judge.decide import MOST_CLOCK_STEP
+from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN
+from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY, MOST_STANDSTILL, OF_LATENCY, OF_TREND
+from streamgauge.model.calibration import (
+    CLIP,
+    UNPROVEN,
+    Calibration,
+    CapacityRow,
+    Ceilings,
+    LagProbe,
+    LatencyRow,
+)
+from streamgauge.model.seconds import COLUMNS
+from streamgauge.parse import read, shipped_names
+from streamgauge.parse.objectives import METRICS, STATISTICS
+from streamgauge.parse.read import KEYS
+from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
+from streamgauge.run.calibrate.max_load import SAFE_LAG, SHARES
+from streamgauge.transports.kafka.formats.avro import Avro
+from streamgauge.transports.kafka.formats.columns import FormatError, FormatName
+from streamgauge.transports.kafka.formats.formats import output_format
+from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.schemas import STAMP, schema_of
+from streamgauge.workloads.registry import workloads
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"(?:^|[`\s])streamgauge ([a-z]+)\b")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def code(text: str) -> str:
+    """Only what is written as code: commands in prose are marked so."""
+    fenced = "\n".join(body for info, body in FENCE.findall(text) if not info.startswith(("yaml", "python", "toml")))
+    return "\n".join([fenced, *re.findall(r"`[^`\n]+`", FENCE.sub("", text))])
+
+
+EXPERIMENTS = [
+    pytest.param(body, id=f"{name(path)}-{number}")
+    for path in PAGES
+    for number, (info, body) in enumerate(FENCE.findall(path.read_text(encoding="utf-8")))
+    if info == "yaml experiment"
+]
+
+
+@pytest.mark.parametrize("text", EXPERIMENTS)
+def test_an_experiment_in_the_documentation_can_be_read(text: str) -> None:
+    assert read(text).name
+
+
+def test_the_documentation_has_experiments() -> None:
+    assert len(EXPERIMENTS) >= 5
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_every_command_in_the_documentation_exists(path: Path) -> None:
+    verbs = {command.name for command in app.registered_commands}
+    assert set(COMMAND.findall(code(path.read_text(encoding="utf-8")))) - verbs == set()
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name)
+def test_every_link_leads_somewhere(path: Path) -> None:
+    links = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def _fields() -> set[str]:
+    models: list[type[BaseModel]] = [SearchSection, TrialSection, *PROFILES.values(), KafkaOptions, ClusterOptions]
+    models += [engines()[name].options for name in ("simulated", "reference", "spark")]
+    models += [workload.params for workload in workloads().values()]
+    return {info.alias or key for model in models for key, info in model.model_fields.items()}
+
+
+def test_the_reference_names_every_key_of_the_experiment_file() -> None:
+    said = set(re.findall(r"`([^`\n]+)`", (ROOT / "docs/reference/experiment-file.md").read_text(encoding="utf-8")))
+    words = {word for part in said for word in re.findall(r"[a-z][a-z0-9_.-]*", part)}
+    known = {*KEYS, *_fields(), *METRICS, *STATISTICS, *PROFILES, *workloads()}
+    assert known - words == set()
+
+
+def test_the_reference_names_every_column_and_every_command() -> None:
+    recording = (ROOT / "docs/reference/recording.md").read_text(encoding="utf-8")
+    assert [column for column in COLUMNS if f"`{column}`" not in recording] == []
+    commands = (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8")
+    assert [c.name for c in app.registered_commands if f"`streamgauge {c.name}" not in commands] == []
+
+
+def test_the_reference_names_every_key_of_a_calibration() -> None:
+    text = (ROOT / "docs/reference/json.md").read_text(encoding="utf-8").partition("### A calibration")[2]
+    keys = {field.name for part in (Calibration, Ceilings, CapacityRow, LagProbe, LatencyRow) for field in fields(part)}
+    assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
+
+
+def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
+    text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
+    bounds = [
+        f"at least {LEAST_ACHIEVED * 100:g} %",
+        f"at most {OF_LATENCY * 100:g} % of a latency objective, {OF_TREND * 100:g} % of the growth",
+        f"at most {MOST_SEND_DELAY // 10**6} ms if neither",
+        f"at most {MOST_STANDSTILL // 10**6} ms",
+        f"at most {MOST_RUN_DELAY * 100:g} % of the time",
+        f"more than {MOST_TAKEN * 100:g} % of the CPU",
+        f"{trend_rules.BEYOND * 100:g} % of the load more than allowed",
+        f"at most {trend_rules.MISTAKEN * 100:g} % of cases",
+        f"at most {MOST_CLOCK_STEP // 10**6} ms",
+        f"{(2 * trend_rules.CLEAR_FULL - 1) * 100:g} % interval",
+        f"{trend_rules.CLEAR_LEVEL:g} of these *level errors*",
+        f"{trend_rules.RESOLUTION * 100:g} % of the load",
+        f"missed from {trend_rules.BROKEN_SECONDS} s on and met from {trend_rules.HOLDS_SECONDS} s on",
+    ]
+    assert [bound for bound in bounds if bound not in text] == []
+    assert trend_rules.RUNAWAY == 1 / 4, "the page says a quarter of the load"
+
+
+def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
+    for page in ("docs/concepts/driver.md", "docs/concepts/glossary.md", "docs/guide/calibrating.md", "CHANGELOG.md"):
+        assert f"up to {CLIP * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
+    guide = (ROOT / "docs/guide/calibrating.md").read_text(encoding="utf-8")
+    for text in (guide, (ROOT / "docs/concepts/driver.md").read_text(encoding="utf-8")):
+        assert f"at most {SAFE_LAG / 10**6:g} ms" in text
+        assert f"at least {LEAST_ACHIEVED * 100:g} % of the events" in text
+        assert re.search(rf"{UNPROVEN * 100:g} % of (that|what it finds)", text)
+    *most, least = (f"{share * 100:g}" for share in SHARES[1:])
+    assert f"the first of {', '.join(most)} and {least} %" in guide
+
+
+def _table(page: str, heading: str) -> list[list[str]]:
+    """The rows of the first table below a heading, without its own heading."""
+    section = (ROOT / page).read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in row] for row in rows[2:]]
+
+
+FORMATS: tuple[FormatName, ...] = ("binary", "json", "avro")
+
+
+def test_the_guide_lists_the_types_that_the_formats_of_kafka_hold() -> None:
+    *listed, (others, *dashes, _) = _table("docs/guide/spark-on-kafka.md", "Columns of outputs")
+    assert [row[0] for row in listed] == [f"`{kind().simpleString()}`" for kind in KINDS]
+    for (_, binary, number, avro, _), held in zip(listed, KINDS.values(), strict=True):
+        schema = schema_of((("total", held),))
+        assert binary == f"{output_format('binary', schema).width} bytes"
+        assert number == {STAMP: "microseconds since 1970", "text": "string"}.get(held, "number")
+        (column,) = json.loads(Avro(schema, outputs=True).text)["fields"]
+        assert json.loads(avro.strip("`")) == column["type"]
+        samples = {"text": ["-1", "", None], "float64": [-1.5, 0.0, None]}.get(held, [-1, 0, None])
+        rows = pa.RecordBatch.from_arrays([pa.array(samples, schema.field(0).type)], schema=schema)
+        for name in FORMATS:
+            form = output_format(name, schema)
+            values = pa.array([bytes(value) for value in form.encode(rows)], pa.binary())
+            assert form.decode(values).equals(rows), (name, held)
+    assert (others, dashes) == ("every other type", ["–", "–", "–"])
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *(pa.int8(), pa.int16(), pa.uint64(), pa.float32(), pa.bool_(), pa.large_string(), pa.binary()),
+        *(pa.date32(), pa.decimal128(10, 2), pa.duration("us"), pa.list_(pa.int64()), pa.struct([("a", pa.int64())])),
+    ],
+    ids=str,
+)
+def test_every_type_that_the_guide_does_not_list_is_refused_by_every_format(
+    name: FormatName, kind: pa.DataType
+) -> None:
+    with pytest.raises(FormatError, match="total"):
+        output_format(name, pa.schema([("total", kind)]))
+
+
+def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> None:
+    text = (ROOT / "docs/guide/your-own-function.md").read_text(encoding="utf-8")
+    assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## Output")[2].partition("\n## ")[0]
+
+
+def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert [experiment for experiment in shipped_names() if f"`{experiment}`" not in text] == []

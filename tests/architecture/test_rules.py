@@ -1,0 +1,118 @@
+"""The rules of the architecture, held by reading the source. Each rule is also shown a piece of bad source."""
+
+import re
+import tomllib
+
+import pytest
+import rules
+from source import ROOT, modules, read
+
+
+@pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
+def test_the_source_keeps_the_rules(rule: rules.Rule) -> None:
+    breaches = [breach for module in modules() for breach in rule(module)]
+    assert not breaches, "\n".join(["", rule.__doc__ or "", *breaches])
+
+
+BAD = [
+    (rules.imports_go_down, "model.trial", "from streamgauge.stats import trend"),
+    (rules.imports_go_down, "judge.decide", "import streamgauge.search.adaptive"),
+    (rules.imports_go_down, "search.adaptive", "def late() -> None:\n    from streamgauge.run import execute"),
+    (rules.imports_go_down, "engines.simulated", "from streamgauge.parse import read"),
+    (rules.imports_go_down, "parse.read", "from ..run import explore"),
+    (rules.imports_go_down, "report.terminal", "from streamgauge.engines.contract import Engine"),
+    (rules.imports_go_down, "report.terminal", "from streamgauge.run import explore"),
+    (rules.imports_go_down, "dashboard.serve", "from streamgauge import run"),
+    (rules.imports_go_down, "store.write", "from streamgauge.transports import queue"),
+    (rules.imports_go_down, "transports.queue", "from streamgauge.engines import contract"),
+    (rules.imports_go_down, "attic.old", "import numpy"),
+    (rules.pure_packages_are_pure, "model.trial", "import time"),
+    (rules.pure_packages_are_pure, "stats.trend", "import os"),
+    (rules.pure_packages_are_pure, "judge.decide", "from datetime import datetime\nx = datetime.now()"),
+    (rules.pure_packages_are_pure, "judge.decide", "import datetime as d\nx = d.datetime.utcnow()"),
+    (rules.pure_packages_are_pure, "search.linear", "import random\nx = random.random()"),
+    (rules.pure_packages_are_pure, "search.linear", "import logging"),
+    (rules.pure_packages_are_pure, "workloads.base", "import numpy as np\nx = np.random.default_rng()"),
+    (rules.pure_packages_are_pure, "workloads.base", "import numpy as np\nx = np.random.normal(0, 1)"),
+    (rules.pure_packages_are_pure, "workloads.base", "import numpy as np\nx = np.load('a.npy')"),
+    (rules.pure_packages_are_pure, "parse.read", "x = open('experiment.yaml')"),
+    (rules.pure_packages_are_pure, "parse.read", "from pathlib import Path"),
+    (rules.pure_packages_are_pure, "parse.read", "def text(path):\n    return path.read_text()"),
+    (rules.pure_packages_are_pure, "parse.read", "from importlib.resources import files"),
+    (rules.pure_packages_are_pure, "model.units", "from subprocess import run"),
+    (rules.pure_packages_are_pure, "model.units", "import threading"),
+    (rules.only_the_command_line_talks, "run.execute", "print('done')"),
+    (rules.only_the_command_line_talks, "run.execute", "from os import environ\nx = environ['HOME']"),
+    (rules.only_the_command_line_talks, "store.write", "import os\nx = os.getenv('HOME')"),
+    (rules.only_the_command_line_talks, "store.write", "import sys\nsys.exit(3)"),
+    (rules.only_the_command_line_talks, "engines.simulated", "raise SystemExit(4)"),
+    (rules.only_the_command_line_talks, "report.terminal", "import sys\nsys.stderr.write('x')"),
+    (rules.only_the_command_line_talks, "report.terminal", "from rich.console import Console\nc = Console()"),
+    (rules.few_own_the_clock_and_processes, "store.write", "import time"),
+    (rules.few_own_the_clock_and_processes, "engines.spark.deploy", "from subprocess import Popen"),
+    (rules.few_own_the_clock_and_processes, "cli.run", "import threading"),
+    (rules.few_own_the_clock_and_processes, "engines.spark.deploy", "import signal"),
+    (rules.few_own_the_clock_and_processes, "report.html", "import datetime\nx = datetime.datetime.now()"),
+    (rules.only_the_store_writes, "report.html", "def save(path):\n    path.write_bytes(b'')"),
+    (rules.only_the_store_writes, "run.execute", "f = open('log', 'a')"),
+    (rules.only_the_store_writes, "run.execute", "def log(path):\n    return path.open(mode='xb')"),
+    (rules.only_the_store_writes, "engines.simulated", "import os\nos.makedirs('x')"),
+    (rules.pyspark_stays_in_its_packages, "run.execute", "from pyspark.sql import SparkSession"),
+    (rules.nothing_unsafe, "store.read", "import pickle"),
+    (rules.nothing_unsafe, "parse.read", "x = eval('1')"),
+    (rules.nothing_unsafe, "parse.read", "exec('x = 1')"),
+    (rules.nothing_unsafe, "parse.read", "import yaml\nx = yaml.load('a')"),
+    (rules.nothing_unsafe, "parse.read", "from ruamel.yaml import YAML\nx = YAML(typ='unsafe')"),
+    (rules.nothing_unsafe, "run.launch", "import subprocess\nsubprocess.run('ls', shell=True)"),
+    (rules.nothing_unsafe, "run.launch", "import os\nos.system('ls')"),
+    (rules.nothing_unsafe, "store.read", "import numpy as np\nx = np.load('a', allow_pickle=True)"),
+    (rules.catch_all_only_outermost, "run.execute", "try:\n    x = 1\nexcept Exception:\n    pass"),
+    (rules.catch_all_only_outermost, "run.execute", "try:\n    x = 1\nexcept (OSError, BaseException):\n    pass"),
+    (rules.catch_all_only_outermost, "run.execute", "try:\n    x = 1\nexcept:\n    pass"),
+    (rules.names_say_what_they_do, "run.trial_utils", ""),
+    (rules.names_say_what_they_do, "search.helpers", ""),
+    (rules.names_say_what_they_do, "run.manager", ""),
+]
+
+
+@pytest.mark.parametrize(("rule", "name", "text"), BAD, ids=lambda part: part if isinstance(part, str) else "")
+def test_a_breach_is_found(rule: rules.Rule, name: str, text: str) -> None:
+    assert rule(read(f"streamgauge.{name}", text))
+
+
+GOOD = [
+    ("cli.run", "import os\nimport sys\nprint(os.environ)\nsys.exit(2)"),
+    ("run.environment", "def text(path):\n    return path.read_text()"),
+    ("cli.interrupt", "import signal"),
+    ("run.execute", "import time\nimport threading\nfrom streamgauge.store import write"),
+    ("parse.shipped", "from importlib.resources import files\nx = files('streamgauge').read_text()"),
+    ("parse.read", "from streamgauge.engines.simulated import SimulatedOptions\nfrom pathlib import PurePath"),
+    ("engines.spark.deploy", "from pyspark.sql import SparkSession\nfrom streamgauge.transports import queue"),
+    ("workloads.base", "import numpy as np\nx = np.random.default_rng(7)"),
+    ("judge.decide", "from streamgauge.stats import trend\nfrom streamgauge.model.trial import Trial"),
+    ("report.terminal", "from streamgauge.store import read\nfrom rich.console import Console\nc = Console(file=f)"),
+    ("store.durable", "try:\n    x = 1\nexcept BaseException:\n    x = 2\n    raise"),
+    ("cli.main", "try:\n    x = 1\nexcept Exception:\n    pass"),
+]
+
+
+@pytest.mark.parametrize(("name", "text"), GOOD, ids=lambda part: str(part).split("\n", maxsplit=1)[0])
+def test_what_is_allowed_is_left_alone(name: str, text: str) -> None:
+    module = read(f"streamgauge.{name}", text)
+    assert [breach for rule in rules.RULES for breach in rule(module)] == []
+
+
+def test_import_linter_has_the_same_layers() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
+    told = {
+        package: len(layers) - 1 - place for place, layer in enumerate(layers) for package in re.findall(r"\w+", layer)
+    }
+    assert told == rules.LAYERS
+
+
+def test_every_exception_by_name_is_a_file_that_exists() -> None:
+    named = rules.IMPURE_BY_NAME | rules.CATCH_ALL_BY_NAME | rules.RUNTIME_FOLDER_BY_NAME
+    named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME
+    assert named - {module.name for module in modules()} == set()
