@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamgauge.model.profile import constant
@@ -274,6 +274,7 @@ def same(left: pa.RecordBatch, right: pa.RecordBatch) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(rows=mixed(nulls=True))
+@example(rows=[(None, None, None, None, None, -1.6414988776744616e-06)])
 @settings(max_examples=150, deadline=None)
 def test_outputs_with_floats_text_and_nulls_read_back_in_every_format(name: FormatName, rows: list[Mixed]) -> None:
     form, batch = output_format(name, MIXED), mixed_batch(rows)

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from streamgauge.transports.kafka.client.varints import Bytes, Ints, Matrix
 from streamgauge.transports.kafka.formats.digits import Marks
 
-FLOAT_WIDTH = 24
-"""Characters of the longest float64 in its shortest decimal form: -2.2250738585072014e-308."""
+FLOAT_WIDTH = 25
+"""Characters of the longest float64 as Arrow writes it: -0.0000025368979460987473. Smaller ones have an exponent."""
 SPACE = ord(" ")
 _FIRST_PRINTABLE, _QUOTE, _BACKSLASH = 0x20, ord('"'), ord("\\")
 

@@ -5,7 +5,7 @@ text they are as wide as the longest row of their batch.
 
 json    one object; numbers are filled up with spaces before them, floats and text with spaces after, as JSON allows
 binary  one cell after the other. Whole numbers are packed decimal: two digits to a byte, the highest first, without a
-        sign. A float is text of 24 characters. Of text the length is there; the text itself follows the last cell
+        sign. A float is text of 25 characters. Of text the length is there; the text itself follows the last cell
 avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders take. A row that is
         shorter than the longest text of its batch has zeros after it, which decoders do not read
 
