@@ -27,6 +27,7 @@ from streamgauge.model.calibration import (
     LatencyRow,
 )
 from streamgauge.model.seconds import COLUMNS
+from streamgauge.model.streams import TIME
 from streamgauge.parse import read, shipped_names
 from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
@@ -36,7 +37,7 @@ from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.columns import FormatError, FormatName
 from streamgauge.transports.kafka.formats.formats import output_format
 from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
-from streamgauge.transports.schemas import STAMP, schema_of
+from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.registry import workloads
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
@@ -160,7 +161,7 @@ def test_the_guide_lists_the_types_that_the_formats_of_kafka_hold() -> None:
     for (_, binary, number, avro, _), held in zip(listed, KINDS.values(), strict=True):
         schema = schema_of((("total", held),))
         assert binary == f"{output_format('binary', schema).width} bytes"
-        assert number == {STAMP: "microseconds since 1970", "text": "string"}.get(held, "number")
+        assert number == {TIME: "microseconds since 1970", "text": "string"}.get(held, "number")
         (column,) = json.loads(Avro(schema, outputs=True).text)["fields"]
         assert json.loads(avro.strip("`")) == column["type"]
         samples = {"text": ["-1", "", None], "float64": [-1.5, 0.0, None]}.get(held, [-1, 0, None])

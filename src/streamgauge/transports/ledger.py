@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from streamgauge.model.streams import StreamPartition
 
-class Lane(NamedTuple):
-    """One partition of one stream."""
-
-    stream: str
-    partition: int
+Lane = StreamPartition
 
 
 class BacklogError(ValueError):

@@ -1,17 +1,20 @@
-"""The columns of a workload's events and outputs as Arrow knows them."""
+"""The columns of a workload's events and outputs as Arrow schemas."""
+
+from collections.abc import Iterable
 
 import pyarrow as pa
 
-STAMP = "timestamp[us, tz=UTC]"
+from streamgauge.model.streams import TIME
+
 _TYPES = {
     "int32": pa.int32(),
     "int64": pa.int64(),
     "float64": pa.float64(),
     "text": pa.string(),
-    STAMP: pa.timestamp("us", "UTC"),
+    TIME: pa.timestamp("us", "UTC"),
 }
 
 
-def schema_of(columns: tuple[tuple[str, str], ...]) -> pa.Schema:
-    """A workload's column list as an Arrow schema."""
+def schema_of(columns: Iterable[tuple[str, str]]) -> pa.Schema:
+    """Columns, name and type each, as an Arrow schema."""
     return pa.schema([(name, _TYPES[kind]) for name, kind in columns])

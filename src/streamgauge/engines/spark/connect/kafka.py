@@ -15,13 +15,14 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, TimestampType
 
 from streamgauge.engines.spark.options import Ends
+from streamgauge.model.streams import TIME
 from streamgauge.transports.kafka.cluster import KafkaEnds
 from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.binary import Binary
 from streamgauge.transports.kafka.formats.cells import FLOAT_WIDTH
 from streamgauge.transports.kafka.formats.columns import SEQUENCE, FormatName, kind_of
 from streamgauge.transports.kafka.formats.formats import KEY, name_problem, with_sequence
-from streamgauge.transports.schemas import STAMP, schema_of
+from streamgauge.transports.schemas import schema_of
 
 _JSON_TYPES = {pa.int32(): "INT", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 ROW = "row"
@@ -119,7 +120,7 @@ KINDS: dict[type[DataType], str] = {
     IntegerType: "int32",
     LongType: "int64",
     DoubleType: "float64",
-    TimestampType: STAMP,
+    TimestampType: TIME,
     StringType: "text",
 }
 """The types of output columns that every format holds, as a workload writes them down."""

@@ -1,0 +1,42 @@
+"""Streams of events: their columns, their partitions, and how far each partition was processed."""
+
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple
+
+TIME: Final = "timestamp[us, tz=UTC]"
+"""The type of a column that contains moments: microseconds since 1970."""
+
+ColumnType = Literal["int32", "int64", "float64", "text", "timestamp[us, tz=UTC]"]
+
+
+class Column(NamedTuple):
+    """A column of events or outputs."""
+
+    name: str
+    type: ColumnType
+
+
+Schema = tuple[Column, ...]
+"""The columns of an event or an output, in their order."""
+
+
+class StreamPartition(NamedTuple):
+    """One partition of one stream."""
+
+    stream: str
+    partition: int
+
+
+Offsets = Mapping[StreamPartition, int]
+"""How many events of each partition: an offset is the number of events before it."""
+
+
+class Position(NamedTuple):
+    """How far a system under test was at one moment."""
+
+    offsets: Offsets
+    """The events that it has finished."""
+    at_ns: int
+    """The moment at which this became true, on the monotonic clock."""
+    started: Offsets | None = None
+    """The events that it has begun to process by then, the finished ones included; None: unknown."""
