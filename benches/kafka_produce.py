@@ -35,7 +35,9 @@ from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.formats.columns import FormatName
 from streamgauge.transports.kafka.formats.formats import keys_of, numbered, open_format, with_sequence
 from streamgauge.transports.kafka.topics import Topic, topic_name
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 RECORDS = {40: 4_000_000, 100: 3_000_000, 200: 2_000_000}
 FORMATS: tuple[FormatName, ...] = ("json", "binary", "avro")
@@ -142,10 +144,9 @@ def java(bench: Bench, size: int, records: int, idle: float = 0.0) -> Sample:
 
 def source(rate: float, seconds: float) -> Source:
     """Purchases at this rate, due from now on."""
-    plan, params = constant(rate).plan(int(seconds * SECOND)), WindowedAggregationParams().model_dump()
-    return open_source(
-        "windowed-aggregation", "purchases", params, plan=plan, seed=1, origin_ns=time.time_ns(), partitions=1
-    )
+    plan = constant(rate).plan(int(seconds * SECOND))
+    inputs = Inputs({PURCHASE_STREAM.name: plan}, seed=1, origin_ns=time.time_ns())
+    return open_source(windowed_aggregation, WindowedAggregationParams(), PURCHASE_STREAM, inputs, partitions=1)
 
 
 def made(events: Source, form: FormatName) -> Callable[[int, int], Part]:

@@ -8,7 +8,8 @@ import numpy as np
 from streamgauge.judge.outputs import account
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
-from streamgauge.workloads.references.window_sums import Reference
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
+from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 REPEATS = 5
@@ -23,8 +24,9 @@ def events_per_second(distribution: str, gem_packs: int) -> float:
     plan = constant(1_000_000).plan(EVENTS * 1_000)
     seen = []
     for _ in range(REPEATS):
+        sums = WindowSums(Purchases(params, plan, seed=1, origin=ORIGIN), params.window, params.slide)
         begin = time.process_time()
-        Reference(params, plan, seed=1, origin=ORIGIN).until(EVENTS)
+        sums.until({PURCHASE_STREAM.name: EVENTS})
         seen.append(EVENTS / (time.process_time() - begin))
     return statistics.median(seen)
 

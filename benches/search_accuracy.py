@@ -63,18 +63,20 @@ def random_options(seed: int, noise: float) -> SimulatedOptions:
     pauses, batches = rng.random() < 0.5, rng.random() < 0.5
     every = int(rng.uniform(2, 10) * SECOND)
     interval = int(rng.uniform(0.2, 2.0) * SECOND)
-    return SimulatedOptions.model_construct(
-        capacity=float(10 ** rng.uniform(3, 7)),
-        instances=int(rng.integers(1, 9)),
-        contention=float(rng.uniform(0, 0.1)),
-        coherence=float(rng.uniform(0, 0.002)),
-        noise=float(rng.uniform(0, noise)),
-        noise_memory=float(rng.uniform(0, 0.5)),
-        warmup=int(rng.uniform(0, 20) * SECOND),
-        pause_every=every if pauses else 0,
-        pause=int(rng.uniform(0.01, 0.05) * every) if pauses else 0,
-        batch_interval=interval if batches else 0,
-        batch_cost=int(rng.uniform(0, 0.01) * interval) if batches else 0,
+    return SimulatedOptions.from_resolved(
+        {
+            "capacity": float(10 ** rng.uniform(3, 7)),
+            "instances": int(rng.integers(1, 9)),
+            "contention": float(rng.uniform(0, 0.1)),
+            "coherence": float(rng.uniform(0, 0.002)),
+            "noise": float(rng.uniform(0, noise)),
+            "noise_memory": float(rng.uniform(0, 0.5)),
+            "warmup": int(rng.uniform(0, 20) * SECOND),
+            "pause_every": every if pauses else 0,
+            "pause": int(rng.uniform(0.01, 0.05) * every) if pauses else 0,
+            "batch_interval": interval if batches else 0,
+            "batch_cost": int(rng.uniform(0, 0.01) * interval) if batches else 0,
+        }
     )
 
 

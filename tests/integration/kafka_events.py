@@ -13,7 +13,9 @@ from streamgauge.run.driver.send_schedule import Source, open_source
 from streamgauge.transports.kafka.client.producer import Kind, Part, Producer, Sending, Tick, open_producer
 from streamgauge.transports.kafka.formats.columns import FormatName
 from streamgauge.transports.kafka.formats.formats import keys_of, numbered, open_format
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 PARTITIONS = 3
 ORIGIN = 1_800_000_000 * SECOND
@@ -22,15 +24,9 @@ KINDS: tuple[Kind, ...] = ("vectorised", "confluent")
 
 def source(partitions: int = PARTITIONS) -> Source:
     """Purchases, 300,000 in a second."""
-    plan, params = constant(300_000).plan(SECOND), WindowedAggregationParams().model_dump()
+    inputs = Inputs({PURCHASE_STREAM.name: constant(300_000).plan(SECOND)}, seed=3, origin_ns=ORIGIN)
     return open_source(
-        "windowed-aggregation",
-        "purchases",
-        params,
-        plan=plan,
-        seed=3,
-        origin_ns=ORIGIN,
-        partitions=partitions,
+        windowed_aggregation, WindowedAggregationParams(), PURCHASE_STREAM, inputs, partitions=partitions
     )
 
 

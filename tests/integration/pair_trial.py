@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 from random_pairs import Pair
 from spark_trial import spark_trial
 
@@ -19,6 +20,7 @@ from streamgauge.engines.spark.engine import SparkSession
 from streamgauge.engines.spark.explain import BATCH_LOG, watermark
 from streamgauge.engines.spark.options import QueryOrder
 from streamgauge.engines.spark.session import query_order
+from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
@@ -29,6 +31,8 @@ from streamgauge.run.trial.reference_function import events
 from streamgauge.transports.ledger import Lane
 from streamgauge.transports.queue.buffer import Backlog
 from streamgauge.transports.queue.server import QueueServer
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 EVENTS, LOAD = 3_000, 1_000.0
@@ -83,6 +87,13 @@ def check_of(trial: Trial) -> OutputCheck:
     return OutputCheck(windowed_aggregation, trial, plan, promise, ORIGIN, EVENTS, EVENTS)
 
 
+def events_of(trial: Trial, plan: Plan) -> pa.Table:
+    """All events of its trial."""
+    params = WindowedAggregationParams.from_resolved(trial.params)
+    inputs = Inputs({PURCHASE_STREAM.name: plan}, trial.seed, ORIGIN)
+    return events(PURCHASE_STREAM, windowed_aggregation.events(params, PURCHASE_STREAM.name, inputs), 0, EVENTS)
+
+
 def play_pair(pair: Pair, ask: Ask, folder: Path, runtime: Path) -> Result:
     """Run the function of a pair in a Spark session and check its outputs."""
     trial, tokens = pair_trial(pair, folder), Tokens.new()
@@ -90,9 +101,7 @@ def play_pair(pair: Pair, ask: Ask, folder: Path, runtime: Path) -> Result:
         check = check_of(trial)
     except UsersCodeFailed as error:
         return Result(Account(), str(error))
-    made = windowed_aggregation.stream
-    assert made is not None
-    table = events(windowed_aggregation, made(trial.params, check.plan, trial.seed, ORIGIN), 0, EVENTS)
+    table = events_of(trial, check.plan)
     with tempfile.TemporaryDirectory(prefix="sg", dir=runtime) as short:
         queue = _queue(Path(short), tokens, table)
         collector = _collector(Path(short), tokens, folder)
@@ -107,7 +116,7 @@ def play_pair(pair: Pair, ask: Ask, folder: Path, runtime: Path) -> Result:
 
 
 def _queue(folder: Path, tokens: Tokens, table: Any) -> QueueServer:  # noqa: ANN401 - an Arrow table
-    lane = Lane(windowed_aggregation.streams[0], 0)
+    lane = Lane(PURCHASE_STREAM.name, 0)
     endpoint, lock = f"grpc+unix://{folder}/q", threading.Lock()
     schemas = {lane.stream: table.schema}
     server = QueueServer(

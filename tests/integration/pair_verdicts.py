@@ -3,11 +3,8 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from pair_trial import EVENTS, ORIGIN, Ask, check_of, pair_file, pair_trial, play_pair
+from pair_trial import EVENTS, ORIGIN, Ask, check_of, events_of, pair_file, pair_trial, play_pair
 from random_pairs import Pair, differs
-
-from streamgauge.run.trial.reference_function import events
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 
 class Judged(NamedTuple):
@@ -42,7 +39,5 @@ def _matters(pair: Pair, folder: Path) -> bool:
     """Whether what a wrong function does changes a row that must be out a second before the end."""
     trial = pair_trial(pair, folder)
     check = check_of(trial)
-    assert windowed_aggregation.stream is not None
-    stream = windowed_aggregation.stream(trial.params, check.plan, trial.seed, ORIGIN)
     closed = ORIGIN // 1_000 + (EVENTS - 1_000) * 1_000
-    return differs(pair_file(pair, folder), events(windowed_aggregation, stream, 0, EVENTS), closed)
+    return differs(pair_file(pair, folder), events_of(trial, check.plan), closed)

@@ -33,7 +33,8 @@ class _Law:
     def boundary(self, choice: EngineChoice, instances: float, params: Document) -> float:
         """The highest load that holds: the Universal Scalability Law, and the growth that the objective allows."""
         workload, o = workloads()[self.experiment.workload.name], choice.options
-        work = workload.work(params) / workload.work(self.experiment.workload.params)
+        asked = workload.params.from_resolved(self.experiment.workload.params)
+        work = workload.work(workload.params.from_resolved(params)) / workload.work(asked)
         n = max(instances, 1)
         speedup = n / (1 + o["contention"] * (n - 1) + o["coherence"] * n * (n - 1))
         return float(o["capacity"] * speedup / work / (1 - self.allowed))

@@ -23,10 +23,9 @@ from streamgauge.model.trial import Trial
 from streamgauge.processes.launch import Launcher
 from streamgauge.run.trial.perform import perform
 from streamgauge.transports.kafka.cluster import Cluster
-from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.options import PARTITION_SKEW_NS, KafkaOptions
 from streamgauge.transports.kafka.transport import Ground as KafkaGround
 from streamgauge.transports.kafka.transport import kafka_of
-from streamgauge.workloads.parameters import SKEW
 from streamgauge.workloads.registry import workloads
 
 
@@ -43,7 +42,7 @@ def on_kafka(
     chosen = KafkaOptions.model_validate(
         said if "cluster" in said else {**said, "cluster": {"bootstrap": shared().cluster.bootstrap}}
     )
-    params = asked.params | ({"watermark": SKEW} if "watermark" in asked.params else {})
+    params = asked.params | ({"watermark": PARTITION_SKEW_NS} if "watermark" in asked.params else {})
     return replace(asked, params=params, transport=TransportChoice("kafka", chosen.dumped()))
 
 

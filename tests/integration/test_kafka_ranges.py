@@ -20,7 +20,7 @@ from streamgauge.transports.kafka.formats.formats import keys_of, output_format
 from streamgauge.transports.kafka.topics_io import TopicWriter
 from streamgauge.transports.ledger import Lane
 from streamgauge.transports.schemas import schema_of
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+from streamgauge.workloads.windowed_aggregation import OUTPUT
 
 pytestmark = needs_kafka
 KINDS = [PlainRanges, ConfluentRanges]
@@ -120,7 +120,7 @@ def test_positions_are_seen_by_any_monitor_of_the_consumer_group() -> None:
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
 def test_outputs_stand_in_the_topic_in_the_format_of_the_trial_with_their_gem_pack_as_key(form: FormatName) -> None:
-    schema, packs = schema_of(windowed_aggregation.outputs), np.arange(200)
+    schema, packs = schema_of(OUTPUT.schema), np.arange(200)
     columns = [pa.array(packs + number).cast(pa.int64()).cast(field.type) for number, field in enumerate(schema)]
     rows = pa.record_batch(columns, schema=schema)
     ends = KafkaEnds(shared().cluster, {}, fresh_topic(stream="outputs"), form)

@@ -35,15 +35,16 @@ from streamgauge.run.driver.specs import (
     driver_child,
 )
 from streamgauge.store.journal import read_parts, read_rows
+from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 MILLI = 1_000_000
-PARAMS = WindowedAggregationParams(window="500ms", slide="250ms").model_dump()
+PARAMS = WindowedAggregationParams(window="500ms", slide="250ms")
 TRIAL = Trial(
     number=1,
     ask=Ask("rate", 200_000.0, "measure"),
     workload="windowed-aggregation",
-    params=PARAMS,
+    params=PARAMS.model_dump(),
     engine="reference",
     options={},
     instances=1,
@@ -110,10 +111,10 @@ class Stage:
     def account(self) -> Account:
         """What came out, against the reference answer."""
         plan, events = self.trial.profile.plan(60 * SECOND), self.status("acknowledged")
-        assert windowed_aggregation.reference is not None
-        answer = windowed_aggregation.reference(PARAMS, plan, self.trial.seed, self.wall_ns).until(events)
+        inputs = Inputs({"purchases": plan}, self.trial.seed, self.wall_ns)
+        answer = windowed_aggregation.reference(PARAMS, inputs).until({"purchases": events})
         closed = closed_until(plan, self.wall_ns, events, 0)
-        return compare(answer, self.observed(), window=PARAMS["window"] // 1000, closed=closed).account
+        return compare(answer, self.observed(), window=PARAMS.window // 1000, closed=closed).account
 
     def truth(self) -> Truth:
         return truth(self.folder)
@@ -147,7 +148,7 @@ def stage(tmp_path: Path) -> Iterator[Play]:
                     endpoint=endpoint,
                     folder=tmp_path,
                     workload=trial.workload,
-                    params=PARAMS,
+                    params=trial.params,
                     seed=trial.seed,
                     profiles={"purchases": trial.profile},
                     horizon_ns=60 * SECOND,

@@ -27,7 +27,9 @@ from streamgauge.transports.kafka.formats.formats import (
     output_format,
     with_sequence,
 )
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 STAMP = pa.timestamp("us", "UTC")
 NAMES: tuple[FormatName, ...] = ("json", "binary", "avro")
@@ -71,10 +73,8 @@ def values_of(form: Format, rows: pa.RecordBatch) -> pa.BinaryArray:
 def purchases(rows: int = 1000) -> pa.RecordBatch:
     """Events as the generator makes them, of the second of three partitions."""
     plan = constant(100_000).plan(SECOND)
-    params = WindowedAggregationParams().model_dump()
-    source = open_source(
-        "windowed-aggregation", "purchases", params, plan=plan, seed=3, origin_ns=1_800_000_000 * SECOND, partitions=3
-    )
+    inputs = Inputs({PURCHASE_STREAM.name: plan}, seed=3, origin_ns=1_800_000_000 * SECOND)
+    source = open_source(windowed_aggregation, WindowedAggregationParams(), PURCHASE_STREAM, inputs, partitions=3)
     return source.batch(1, 5, 5 + rows)
 
 

@@ -46,7 +46,7 @@ def trial(
     return Trial(
         number=1,
         ask=Ask("load", load, purpose),
-        workload="windowed-aggregation",
+        workload="ingest",
         params={},
         engine="simulated",
         options={},

@@ -12,10 +12,11 @@ from streamgauge.model.profile import constant, ramp
 from streamgauge.model.units import SECOND
 from streamgauge.run.trial.custom_result import OwnAnswer, ReferenceFailed
 from streamgauge.run.trial.reference_function import Reference
+from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789
-PARAMS = WindowedAggregationParams(window="1s", slide="1s", gem_packs=3).model_dump()
+PARAMS = WindowedAggregationParams(window="1s", slide="1s", gem_packs=3)
 PROFILES = [constant(8_000.0), ramp(1_000.0, 16_000.0, 20 * SECOND)]
 EVENTS, ONE_CALL = 400_000, 80_000
 _SECOND = pa.duration("us")
@@ -70,9 +71,9 @@ class Counted:
 
 def asked(reference: Any, profile: Any = PROFILES[0]) -> Reference:  # noqa: ANN401
     plan = profile.plan(60 * SECOND)
-    assert windowed_aggregation.stream is not None
-    stream = windowed_aggregation.stream(PARAMS, plan, 5, ORIGIN)
-    return Reference(reference, windowed_aggregation, stream, plan, ORIGIN, PARAMS, one_call=ONE_CALL)
+    (stream,) = windowed_aggregation.streams(PARAMS)
+    source = windowed_aggregation.events(PARAMS, stream.name, Inputs({stream.name: plan}, 5, ORIGIN))
+    return Reference(reference, stream, source, plan, ORIGIN, PARAMS.model_dump(), one_call=ONE_CALL)
 
 
 @pytest.mark.parametrize("profile", PROFILES)

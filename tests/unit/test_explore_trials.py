@@ -10,7 +10,6 @@ from streamgauge.model.experiment import (
     Experiment,
     Span,
     TransportChoice,
-    TransportName,
     TrialPlan,
     WorkloadChoice,
 )
@@ -99,7 +98,7 @@ def test_a_trial_knows_the_trigger_of_its_engine() -> None:
     ],
 )
 def test_case_17_only_real_time_mode_has_a_send_interval_that_follows_load_and_objective(
-    transport: TransportName, objectives: tuple[Objective, ...], interval: int
+    transport: str, objectives: tuple[Objective, ...], interval: int
 ) -> None:
     asked = replace(EXPERIMENT, objectives=objectives, transport=TransportChoice(transport, {}))
     spark = {

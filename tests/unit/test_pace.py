@@ -20,8 +20,9 @@ from streamgauge.run.driver.send_schedule import (
     send_interval,
 )
 from streamgauge.transports.ledger import Lane
-from streamgauge.workloads.data.shopping import Purchases
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 
 @pytest.mark.parametrize(("events", "shares"), [(0, (0, 0, 0)), (1, (1, 0, 0)), (3, (1, 1, 1)), (5, (2, 2, 1))])
@@ -56,10 +57,8 @@ def test_a_tick_that_is_no_whole_number_of_microseconds_is_refused() -> None:
 def test_what_was_prepared_ahead_is_what_the_workload_says(partitions: int, patience: int) -> None:
     """Whether there is time to prepare or none at all, the same events come at the same ticks."""
     plan = steps([(SECOND // 4, 300_000.0), (SECOND // 4, 20_000.0)]).plan(SECOND // 2)
-    params = WindowedAggregationParams()
-    source = open_source(
-        "windowed-aggregation", "purchases", params.model_dump(), plan=plan, seed=3, origin_ns=0, partitions=partitions
-    )
+    params, inputs = WindowedAggregationParams(), Inputs({"purchases": plan}, seed=3, origin_ns=0)
+    source = open_source(windowed_aggregation, params, PURCHASE_STREAM, inputs, partitions=partitions)
     pace = Pace(plan, 10 * MILLI, partitions)
     stocks = [Stock(Lane("purchases", p), source, pace) for p in range(partitions)]
     time = iter(range(10**9))

@@ -10,10 +10,10 @@ from scipy import stats
 
 from streamgauge.model.profile import constant, ramp
 from streamgauge.model.units import SECOND
-from streamgauge.workloads.contract import Columns
+from streamgauge.workloads.contract import Columns, Inputs
 from streamgauge.workloads.data.keys import MOST_SHAPED, Distribution, quantiles, weights
-from streamgauge.workloads.data.random import Counter, mix, state_of
-from streamgauge.workloads.data.shopping import HIGHEST_PRICE, LOWEST_PRICE, SCHEMA, Purchases
+from streamgauge.workloads.data.random import CountedWords, mix64, stream_state
+from streamgauge.workloads.data.shopping import HIGHEST_PRICE, LOWEST_PRICE, PURCHASES, Purchases
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789
@@ -39,14 +39,14 @@ def same(left: Columns, right: Columns) -> bool:
 
 def test_words_are_those_of_splitmix64() -> None:
     published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
-    assert Counter(0, 1, 4).words(1, 4).tolist() == published
-    assert [mix(n * GAMMA) for n in range(1, 5)] == published
+    assert CountedWords(0, 1, 4).words(1, 4).tolist() == published
+    assert [mix64(n * GAMMA) for n in range(1, 5)] == published
 
 
 def test_an_event_is_what_its_word_says() -> None:
     made = purchases(distribution="uniform", gem_packs=777, users=1234).events(999_990, 1_000_010)
     for row, n in enumerate(range(999_990, 1_000_010)):
-        word = mix(state_of(7, 0) + n * GAMMA)
+        word = mix64(stream_state(7, 0) + n * GAMMA)
         assert made["user_id"][row] == (word & 0xFFFFFFFF) * 1234 >> 32
         assert made["gem_pack_id"][row] == (word >> 32) * 777 >> 32
         assert made["price"][row] == 99 + (((word * 0xD6E8FEB86659FD93 & (1 << 64) - 1) >> 32) * 9901 >> 32)
@@ -87,7 +87,7 @@ def test_the_table_of_quantiles_is_the_same_on_every_machine(distribution: Distr
 
 def test_a_row_has_twenty_bytes_and_the_columns_of_the_schema() -> None:
     made = purchases().events(0, 10)
-    assert [name for name, _ in SCHEMA] == list(made)
+    assert [name for name, _ in PURCHASES] == list(made)
     assert sum(column.dtype.itemsize for column in made.values()) == 20
 
 
@@ -206,12 +206,12 @@ def test_due_times_follow_the_plan_also_where_the_rate_changes() -> None:
     assert np.array_equal(made, (ORIGIN + plan.due(np.arange(plan.total))) // 1000)
 
 
-def test_the_workload_makes_its_stream_and_answer_from_resolved_parameters() -> None:
-    params = WindowedAggregationParams.model_validate({"gem_packs": 10, "window": "2s", "slide": "1s"})
-    assert windowed_aggregation.stream is not None
-    assert windowed_aggregation.reference is not None
-    made = windowed_aggregation.stream(params.model_dump(), PLAN, 7, ORIGIN).events(0, 1000)
-    answer = windowed_aggregation.reference(params.model_dump(), PLAN, 7, ORIGIN).until(1000)
+def test_the_workload_makes_its_stream_and_result_from_resolved_parameters() -> None:
+    written = WindowedAggregationParams.model_validate({"gem_packs": 10, "window": "2s", "slide": "1s"})
+    params = WindowedAggregationParams.from_resolved(written.model_dump(mode="json"))
+    inputs = Inputs({"purchases": PLAN}, 7, ORIGIN)
+    made = windowed_aggregation.events(params, "purchases", inputs).events(0, 1000)
+    answer = windowed_aggregation.reference(params, inputs).until({"purchases": 1000})
     assert answer["sum"].sum() == 2 * made["price"].sum()
     assert answer["max_due"].max() == made["due"].max()
 

@@ -15,7 +15,8 @@ from streamgauge.engines.reference.windows import COLUMNS, Faults, Fired, Panes
 from streamgauge.model.profile import LoadProfile, Piece, constant
 from streamgauge.model.units import SECOND
 from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds
-from streamgauge.workloads.references.window_sums import Reference
+from streamgauge.workloads.data.shopping import Purchases
+from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 MILLI = 1_000_000
@@ -31,7 +32,7 @@ def params(window: str, slide: str, packs: int = 20) -> WindowedAggregationParam
 def test_panes_give_the_reference_answer_whatever_the_windows_and_the_cuts(window: str, slide: str, lanes: int) -> None:
     wanted = params(window, slide)
     plan = constant(500.0).plan(40 * SECOND)
-    answer = Reference(wanted, plan, 3, ORIGIN)
+    answer = WindowSums(Purchases(wanted, plan, 3, origin=ORIGIN), wanted.window, wanted.slide)
     panes = Panes(wanted.window // 1000, wanted.slide // 1000, wanted.gem_packs)
     random, fired, done = np.random.default_rng(1), [], 0
     cuts = np.sort(random.integers(0, 40 * SECOND // 1000, 60)) + ORIGIN // 1000
@@ -44,7 +45,7 @@ def test_panes_give_the_reference_answer_whatever_the_windows_and_the_cuts(windo
         if (out := panes.fire(cut)) is not None:
             fired.append(out)
     got = {name: np.concatenate([part[name] for part in fired]) for name in COLUMNS}
-    expected = answer.until(done)
+    expected = answer.until({"purchases": done})
     closed = expected["window_start"] + wanted.window // 1000 <= cuts[-1]
     assert closed.any()
     for name, column in expected.items():
@@ -169,7 +170,7 @@ def test_a_profile_with_a_pause_is_summed_exactly() -> None:
     wanted = params("2s", "1s")
     shape = (Piece(3 * SECOND, 400.0, 400.0), Piece(9 * SECOND, 0.0, 0.0), Piece(5 * SECOND, 100.0, 900.0))
     plan = LoadProfile("steps", shape).plan(17 * SECOND)
-    answer = Reference(wanted, plan, 5, ORIGIN)
+    answer = WindowSums(Purchases(wanted, plan, 5, origin=ORIGIN), wanted.window, wanted.slide)
     panes = Panes(2_000_000, 1_000_000, wanted.gem_packs)
     fired = []
     for low, high in pairwise(range(ORIGIN // 1000, ORIGIN // 1000 + 22_000_000, 20_000)):
@@ -177,7 +178,7 @@ def test_a_profile_with_a_pause_is_summed_exactly() -> None:
         panes.add(events["gem_pack_id"], events["price"], events["due"], high)
         if (out := panes.fire(high)) is not None:
             fired.append(out)
-    expected = answer.until(plan.total)
+    expected = answer.until({"purchases": plan.total})
     for name, column in expected.items():
         assert np.array_equal(np.concatenate([part[name] for part in fired]), column), name
 

@@ -1,33 +1,51 @@
-"""The reference answer of windowed-aggregation: exact, however it is cut, at sizes that a plain count cannot reach."""
+"""The reference result of windowed-aggregation: exact, however it is cut, at sizes that a plain count cannot reach."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from streamgauge.model.profile import constant, steps
+from streamgauge.model.profile import Plan, constant, steps
 from streamgauge.model.units import SECOND
-from streamgauge.workloads.contract import Answer
+from streamgauge.workloads.contract import Columns
 from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.references import window_sums
-from streamgauge.workloads.references.window_sums import ANSWER, Reference
+from streamgauge.workloads.references.window_sums import COLUMNS, WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 ORIGIN = 1_700_000_000 * SECOND + 123_456_789
 PLAN = constant(200_000).plan(20 * SECOND)
 
 
-def reference(**params: Any) -> Reference:  # noqa: ANN401
-    return Reference(WindowedAggregationParams.model_validate(params), PLAN, seed=7, origin=ORIGIN)
+class Sums:
+    """The sums of one stream of purchases, asked for by the number of its events."""
+
+    def __init__(
+        self,
+        params: WindowedAggregationParams,
+        plan: Plan = PLAN,
+        *,
+        seed: int = 7,
+        origin: int = ORIGIN,
+        stream: int = 0,
+    ) -> None:
+        self.sums = WindowSums(Purchases(params, plan, seed, stream, origin), params.window, params.slide)
+
+    def until(self, events: int) -> Columns:
+        return self.sums.until({"purchases": events})
 
 
-def same(left: Answer, right: Answer) -> bool:
-    return all(np.array_equal(left[name], right[name]) for name in ANSWER)
+def reference(**params: Any) -> Sums:  # noqa: ANN401
+    return Sums(WindowedAggregationParams.model_validate(params))
+
+
+def same(left: Columns, right: Columns) -> bool:
+    return all(np.array_equal(left[name], right[name]) for name in COLUMNS)
 
 
 def test_windows_are_aligned_to_the_epoch_and_hold_what_spark_puts_into_them() -> None:
     params = WindowedAggregationParams.model_validate({"window": "8s", "slide": "4s", "distribution": "single"})
-    answer = Reference(params, constant(10).plan(8 * SECOND), seed=1, origin=10 * SECOND).until(80)
+    answer = Sums(params, constant(10).plan(8 * SECOND), seed=1, origin=10 * SECOND).until(80)
     assert answer["window_start"].tolist() == [4_000_000, 8_000_000, 12_000_000, 16_000_000]
     assert answer["count"].tolist() == [20, 60, 60, 20]
     assert answer["max_due"].tolist() == [11_900_000, 15_900_000, 17_900_000, 17_900_000]
@@ -61,28 +79,34 @@ def test_asked_for_fewer_events_than_before_it_begins_again() -> None:
 
 def test_totals_do_not_depend_on_how_many_events_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = reference(distribution="single").until(PLAN.total)
-    monkeypatch.setattr(window_sums, "_MOST_AT_ONCE", 30_000)
+    monkeypatch.setattr(window_sums, "_MAX_CHUNK", 30_000)
     assert same(reference(distribution="single").until(PLAN.total), whole)
 
 
 def test_windows_in_a_pause_of_the_load_do_not_exist() -> None:
     plan = steps([(SECOND, 100.0), (9 * SECOND, 0.0), (SECOND, 100.0)]).plan(11 * SECOND)
     params = WindowedAggregationParams.model_validate({"window": "2s", "slide": "1s"})
-    answer = Reference(params, plan, seed=1, origin=0).until(plan.total)
+    answer = Sums(params, plan, seed=1, origin=0).until(plan.total)
     assert sorted(set(answer["window_start"].tolist())) == [-1_000_000, 0, 9_000_000, 10_000_000]
 
 
 def test_no_events_have_no_answer() -> None:
     answer = reference().until(0)
-    assert [len(answer[name]) for name in ANSWER] == [0] * 5
+    assert [len(answer[name]) for name in COLUMNS] == [0] * 5
 
 
 def test_another_stream_has_another_answer() -> None:
-    other = Reference(WindowedAggregationParams(), PLAN, seed=7, origin=ORIGIN, stream=1)
+    other = Sums(WindowedAggregationParams(), stream=1)
     assert not np.array_equal(other.until(100_000)["sum"], reference().until(100_000)["sum"])
 
 
 def test_windows_finer_than_a_microsecond_are_refused() -> None:
-    params = WindowedAggregationParams.model_construct(slide=1_500)
+    params = WindowedAggregationParams.from_resolved({"slide": 1_500})
     with pytest.raises(ValueError, match="microseconds"):
-        Reference(params, PLAN, seed=7, origin=ORIGIN)
+        Sums(params).until(1)
+
+
+def test_a_slide_that_is_longer_than_the_window_is_refused() -> None:
+    params = WindowedAggregationParams.from_resolved({"window": SECOND, "slide": 2 * SECOND})
+    with pytest.raises(ValueError, match="longer than the window"):
+        Sums(params).until(1)

@@ -24,7 +24,8 @@ def options(**written: object) -> SimulatedOptions:
 
 def at(load: float, chosen: SimulatedOptions, length: int = 120, params: dict[str, int] | None = None) -> Trial:
     plain = trial(load, duration=length, limit=length)
-    return replace(plain, options=chosen.model_dump(), params=params or {}, stall=0)
+    workload = "windowed-aggregation" if params else "ingest"
+    return replace(plain, workload=workload, options=chosen.model_dump(), params=params or {}, stall=0)
 
 
 def run(of: Trial, work: float = 1.0) -> Seconds:
@@ -341,7 +342,7 @@ def test_a_trigger_interval_below_a_millisecond_is_refused() -> None:
 
 
 def test_windows_that_fire_very_often_are_counted_in_groups() -> None:
-    happened = run(at(1000.0, options(), 30, {"window": 1000, "gem_packs": 5}))
+    happened = run(at(1000.0, options(), 30, {"window": 1000, "slide": 1000, "gem_packs": 5}))
     assert happened["firings"].sum() == pytest.approx(30 * SECOND / 1000, rel=0.01)
     assert happened["outputs"].sum() == pytest.approx(5 * happened["firings"].sum(), rel=0.001)
 

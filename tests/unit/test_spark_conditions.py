@@ -9,7 +9,7 @@ from streamgauge.engines.reference import reference
 from streamgauge.engines.spark import spark
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
-from streamgauge.model.experiment import TransportChoice, TransportName
+from streamgauge.model.experiment import TransportChoice
 
 KAFKA = TransportChoice("kafka")
 REAL_TIME: dict[str, Any] = {
@@ -31,7 +31,7 @@ def said(
 
 
 def test_spark_needs_its_connector_on_kafka_unless_the_user_names_jars() -> None:
-    def needed(transport: TransportName, **settings: str) -> frozenset[str]:
+    def needed(transport: str, **settings: str) -> frozenset[str]:
         return jars_of(spark, SparkOptions(settings=settings).model_dump(), transport)
 
     assert needed("kafka") == {"spark-kafka"}

@@ -7,20 +7,14 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
 
 from streamgauge.install.jars import Wanted
-from streamgauge.model.experiment import Dimension, Span, TransportChoice, TransportName, WorkloadChoice
+from streamgauge.model.experiment import Dimension, Span, TransportChoice, WorkloadChoice
+from streamgauge.model.options import Options as Options  # noqa: PLC0414 - engines of other packages import it from here
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Outcome, Trial
 from streamgauge.processes.spec import Running, Starts
 from streamgauge.transports.kafka.cluster import KafkaEnds
-
-
-class Options(BaseModel):
-    """Options of an engine: unknown keys are errors, values frozen."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @runtime_checkable
@@ -47,9 +41,9 @@ class Engine(Protocol):
         """Versions and effective settings, for the manifest."""
 
 
-def transports(engine: Engine) -> frozenset[TransportName]:
+def transports(engine: Engine) -> frozenset[str]:
     """How events can come to an engine: what it says itself as ``transports``, else by the queue alone."""
-    said: frozenset[TransportName] = getattr(engine, "transports", frozenset({"queue"}))
+    said: frozenset[str] = getattr(engine, "transports", frozenset({"queue"}))
     return said
 
 
@@ -58,9 +52,9 @@ def scales(engine: Engine) -> bool:
     return bool(getattr(engine, "scales", False))
 
 
-def jars_of(engine: Engine, options: dict[str, Any], transport: TransportName) -> frozenset[Wanted]:
+def jars_of(engine: Engine, options: dict[str, Any], transport: str) -> frozenset[Wanted]:
     """The sets of jars that an engine needs to read from a transport: what it returns as ``jars``, else none."""
-    jars: Callable[[dict[str, Any], TransportName], frozenset[Wanted]] | None = getattr(engine, "jars", None)
+    jars: Callable[[dict[str, Any], str], frozenset[Wanted]] | None = getattr(engine, "jars", None)
     return jars(options, transport) if jars else frozenset()
 
 

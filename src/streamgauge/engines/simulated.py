@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from streamgauge.engines.contract import Options
-from streamgauge.model.options import Count, Duration, Rate, Share
+from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ending, Outcome, Trial
 from streamgauge.model.units import SECOND, format_count, format_rate
 from streamgauge.stats import buckets
+from streamgauge.workloads.parameters import Windowed
+from streamgauge.workloads.registry import workloads
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -91,7 +92,7 @@ class Simulated:
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Settings that contradict each other."""
-        o = SimulatedOptions.model_construct(**options)
+        o = SimulatedOptions.from_resolved(options)
         problems = []
         if o.pause and not o.pause_every:
             problems.append("pause needs pause_every, the time from one pause to the next")
@@ -110,10 +111,10 @@ class Simulated:
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two micro-batches at most while it keeps up; 0: it serves continuously."""
-        return int(SimulatedOptions.model_construct(**options).batch_interval)
+        return int(SimulatedOptions.from_resolved(options).batch_interval)
 
     def imagine(self, trial: Trial, work: float) -> "SimulatedTrial":
-        return SimulatedTrial(trial, SimulatedOptions.model_construct(**trial.options), work)
+        return SimulatedTrial(trial, SimulatedOptions.from_resolved(trial.options), work)
 
 
 simulated = Simulated()
@@ -300,12 +301,13 @@ class SimulatedTrial:
 
     def _fire(self) -> "Firings":
         """When outputs leave: a window fires once all that is due before its end (and watermark) is processed."""
-        params, o = self._trial.params, self._options
-        period = int(params.get("slide") or params.get("window") or SECOND // SAMPLES)
+        o = self._options
+        params = workloads()[self._trial.workload].params.from_resolved(self._trial.params)
+        windowed = isinstance(params, Windowed)
+        period, watermark = (params.period, params.watermark) if windowed else (SECOND // SAMPLES, 0)
         several = -(-self._plan.horizon // (period * MOST_FIRINGS))
         period *= several
         due = np.arange(period, self._plan.horizon, period, dtype=np.int64)
-        watermark = int(params.get("watermark", 0))
         needed = np.minimum(self._plan.count(due + watermark), self._plan.total)
         # before the first acknowledgement nothing fires, not even a window without events
         reached = int(np.searchsorted(needed, self._ack_total[-1], "right")) if self._ack_total.size else 0
@@ -316,10 +318,8 @@ class SimulatedTrial:
         missing = max(int(np.searchsorted(due, self._plan.horizon - watermark, "right")) - reached, 0)
         due, needed = due[: reached + missing], needed[: reached + missing]
         emitted = np.append(emitted, np.full(missing, self._plan.horizon))
-        keys = params.get("gem_packs") or params.get("keys") or 1
-        windowed = "slide" in params or "window" in params
         most = _MOST_ROWS // max(len(due), 1)
-        rows = np.full(len(due), min(keys * several, most)) if windowed else np.diff(needed, prepend=0)
+        rows = np.full(len(due), min(params.key_count * several, most)) if windowed else np.diff(needed, prepend=0)
         waited, processed = (np.rint(each / 1000).astype(np.int64) for each in (emitted - due, service + own))
         seconds = (due - 1) // SECOND, emitted // SECOND
         return Firings(*seconds, rows.astype(np.int64), waited, processed, reached, several)

@@ -7,14 +7,12 @@ from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile
 from streamgauge.model.units import SECOND
 
-TransportName = Literal["queue", "kafka"]
-
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
     """A transport and its resolved options. No secret is in them, only where each is to be found."""
 
-    name: TransportName = "queue"
+    name: str = "queue"
     options: dict[str, Any] = field(default_factory=dict)
 
 

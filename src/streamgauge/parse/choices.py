@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import broken
@@ -45,8 +46,8 @@ def named(node: Node, key: str, problems: Problems) -> tuple[str, Mark, Table] |
 
 
 def read_workload(
-    node: Node, known: Mapping[str, Workload], problems: Problems
-) -> tuple[WorkloadChoice, Workload] | None:
+    node: Node, known: Mapping[str, Workload[Any]], problems: Problems
+) -> tuple[WorkloadChoice, Workload[Any]] | None:
     """The workload with its parameters resolved, or None with the problems noted."""
     found = named(node, "workload", problems)
     if found is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from streamgauge.engines.contract import Conditions, conditions, scales, transports, unsuited
 from streamgauge.engines.registry import engines
@@ -17,9 +18,8 @@ from streamgauge.parse.load import Load
 from streamgauge.parse.problems import Mark, Problems, shown
 from streamgauge.parse.sections import MOST_RATE, Section
 from streamgauge.parse.yaml_tree import Node, Table
-from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.options import PARTITION_SKEW_NS, KafkaOptions
 from streamgauge.workloads.contract import Workload
-from streamgauge.workloads.parameters import SKEW
 
 TRANSPORTS: dict[str, type[KafkaOptions | Section]] = {"queue": Section, "kafka": KafkaOptions}
 """By name, what may be said of each. The queue has no options."""
@@ -68,7 +68,7 @@ class Draft:
 
     name: str
     description: str
-    workload: tuple[WorkloadChoice, Workload] | None
+    workload: tuple[WorkloadChoice, Workload[Any]] | None
     engines: list[ChosenEngine]
     question: Question | None
     load: Load | None
@@ -118,7 +118,7 @@ def _workload(choice: WorkloadChoice, transport: TransportChoice, root: Table) -
     said = isinstance(node, Table) and "watermark" in node.entries
     if transport.name != "kafka" or said or "watermark" not in choice.params:
         return choice
-    return replace(choice, params={**choice.params, "watermark": SKEW})
+    return replace(choice, params={**choice.params, "watermark": PARTITION_SKEW_NS})
 
 
 def _check_lengths(draft: Draft, root: Table, problems: Problems) -> None:
@@ -143,11 +143,11 @@ def _conditions(draft: Draft) -> Conditions | None:
     return conditions(draft.transport, draft.workload[0], partitions, searched)
 
 
-def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload], question: Question) -> LoadProfile | None:
+def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload[Any]], question: Question) -> LoadProfile | None:
     """The load of a plain measurement may follow from the workload; that of an extreme follows at each value."""
     if draft.load is not None:
         return draft.load.profile
-    rate = workload[1].rate(workload[0].params)
+    rate = _rate(workload[1], workload[0].params)
     return constant(rate) if question.what == "nothing" and rate is not None else None
 
 
@@ -155,7 +155,7 @@ def _place(root: Table, name: str) -> Mark:
     return root.entries[name].node.mark if name in root.entries else root.mark
 
 
-def _check_engines(engines: list[ChosenEngine], workload: Workload, problems: Problems) -> None:
+def _check_engines(engines: list[ChosenEngine], workload: Workload[Any], problems: Problems) -> None:
     for chosen in engines:
         can = chosen.engine.workloads
         if can is not None and workload.name not in can:
@@ -185,32 +185,41 @@ def _check_load(draft: Draft, question: Question, root: Table, problems: Problem
 
 
 def _check_fixed_load(
-    workload: tuple[WorkloadChoice, Workload], load: Load | None, question: Question, mark: Mark, problems: Problems
+    workload: tuple[WorkloadChoice, Workload[Any]],
+    load: Load | None,
+    question: Question,
+    mark: Mark,
+    problems: Problems,
 ) -> None:
     choice, kind = workload
     ends = question.span.between or question.span.values
     cases = [choice.params | {question.dimension.name: _whole(end, question)} for end in ends] or [choice.params]
-    rates = [kind.rate(params) for params in cases]
+    rates = [_rate(kind, params) for params in cases]
     if load is None:
         if None in rates:
             problems.add(mark, "load", f"is missing, and {kind.name} implies no load; set load.rate, for example 50k/s")
         elif max(rate or 0.0 for rate in rates) > MOST_RATE:
             message = f"its parameters imply more than {format_rate(MOST_RATE)}, which streamgauge cannot generate"
             problems.add(mark, "workload", message)
-    elif kind.rate(choice.params) is not None and question.what == "extreme" and _moves(kind, choice, question):
+    elif _rate(kind, choice.params) is not None and question.what == "extreme" and _moves(kind, choice, question):
         message = f"the load follows from {question.dimension.name}, which is searched; remove load"
         problems.add(mark, "load", message)
+
+
+def _rate(kind: Workload[Any], params: dict[str, Any]) -> float | None:
+    """Events per second that resolved parameters imply; None: the load is free."""
+    return kind.rate(kind.params.from_resolved(params))
 
 
 def _whole(value: float, question: Question) -> float | int:
     return int(value) if question.dimension.unit in ("count", "duration") else value
 
 
-def _moves(kind: Workload, choice: WorkloadChoice, question: Question) -> bool:
+def _moves(kind: Workload[Any], choice: WorkloadChoice, question: Question) -> bool:
     """Whether the searched dimension changes the load that the workload implies."""
     name = question.dimension.name
     base = choice.params.get(name)
-    return base is not None and kind.rate(choice.params | {name: base + 1}) != kind.rate(choice.params)
+    return base is not None and _rate(kind, choice.params | {name: base + 1}) != _rate(kind, choice.params)
 
 
 def _check_instances(draft: Draft, question: Question, root: Table, problems: Problems) -> None:

@@ -1,7 +1,7 @@
 """What a file wants to find: ``find`` with its dimension, and the instances that go with it."""
 
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -26,7 +26,9 @@ class Question:
     span: Span = Span()
 
 
-def read_question(node: Node, workload: tuple[WorkloadChoice, Workload] | None, problems: Problems) -> Question | None:
+def read_question(
+    node: Node, workload: tuple[WorkloadChoice, Workload[Any]] | None, problems: Problems
+) -> Question | None:
     """The ``find`` of a file, or None with the problems noted."""
     if isinstance(node, Table):
         return _read_extreme(node, workload, problems)
@@ -42,7 +44,7 @@ def read_question(node: Node, workload: tuple[WorkloadChoice, Workload] | None, 
 
 
 def _read_extreme(
-    table: Table, workload: tuple[WorkloadChoice, Workload] | None, problems: Problems
+    table: Table, workload: tuple[WorkloadChoice, Workload[Any]] | None, problems: Problems
 ) -> Question | None:
     entry = table.entries.get("extreme")
     if entry is None:
@@ -66,7 +68,9 @@ def _read_extreme(
     return question if _possible(table, question, choice, kind, problems) else None
 
 
-def _possible(table: Table, question: Question, choice: WorkloadChoice, kind: Workload, problems: Problems) -> bool:
+def _possible(
+    table: Table, question: Question, choice: WorkloadChoice, kind: Workload[Any], problems: Problems
+) -> bool:
     """Whether the workload can be had with every value of the span."""
     before = len(problems)
     span, dimension = question.span, question.dimension

@@ -1,6 +1,7 @@
 """Whether trials are long enough: for a window to close in them, and for the percentiles that are asked for."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from streamgauge.engines.contract import Conditions, RealEngine, appends, trigger_of
 from streamgauge.judge.percentiles import needed
@@ -10,8 +11,8 @@ from streamgauge.model.units import SECOND, format_duration
 from streamgauge.parse.choices import ChosenEngine
 from streamgauge.parse.problems import Mark, Problems
 from streamgauge.parse.yaml_tree import Items, Table
-from streamgauge.workloads.contract import Workload
-from streamgauge.workloads.parameters import shortest
+from streamgauge.workloads.contract import Workload, has_reference
+from streamgauge.workloads.parameters import Windowed, shortest_checked
 
 _LATENCIES = ("event-time", "processing-time")
 
@@ -19,7 +20,7 @@ _LATENCIES = ("event-time", "processing-time")
 def check_lengths(
     trial: TrialPlan,
     conditions: Conditions,
-    workload: Workload,
+    workload: Workload[Any],
     engines: Sequence[ChosenEngine],
     objectives: Sequence[Objective],
     *,
@@ -28,16 +29,18 @@ def check_lengths(
 ) -> None:
     """Refuse what no trial of this length can show, with the length to use."""
     waiting = [chosen for chosen in engines if appends(chosen.engine, chosen.choice.options)]
-    windows = [params for params in conditions.params if params.get("window")]
+    params = [workload.params.from_resolved(values) for values in conditions.params]
+    windows = [each for each in params if isinstance(each, Windowed)]
     if not windows or not waiting:
         return
-    _check_percentiles(trial, max(_period(params) for params in windows), objectives, root, problems)
-    if workload.reference is None:
+    _check_percentiles(trial, max(each.period for each in windows), objectives, root, problems)
+    if not has_reference(workload, windows[0]):
         return
     for chosen in waiting:
         if not isinstance(chosen.engine, RealEngine):
             continue
-        least = max(shortest(params, trigger_of(chosen.engine, chosen.choice.options)) for params in windows)
+        trigger = trigger_of(chosen.engine, chosen.choice.options)
+        least = max(shortest_checked(each, trigger) for each in windows)
         if trial.duration < least:
             message = (
                 f"{format_duration(trial.duration)} is too short to check outputs of {chosen.choice.label}: a trial "
@@ -51,11 +54,6 @@ def check_lengths(
 def _seconds(nanos: int) -> str:
     """A length as it is written in a file, rounded up."""
     return f"{-(-nanos // SECOND)}s"
-
-
-def _period(params: dict[str, int]) -> int:
-    """Nanoseconds from one window result to the next."""
-    return int(params.get("slide") or params["window"])
 
 
 def _check_percentiles(

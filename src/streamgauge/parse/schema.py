@@ -126,7 +126,7 @@ def _tidy(value: object) -> object:
     return [_tidy(item) for item in value] if isinstance(value, list) else value
 
 
-def _find(kinds: Mapping[str, Workload]) -> dict[str, Any]:
+def _find(kinds: Mapping[str, Workload[Any]]) -> dict[str, Any]:
     dimensions = {d.name: d for workload in kinds.values() for d in workload.dimensions}
     names = [what for what in WHATS if what != "extreme"]
     extremes = [

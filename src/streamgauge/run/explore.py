@@ -16,6 +16,7 @@ from streamgauge.engines.registry import engines
 from streamgauge.judge import Watch, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.finding import Told
+from streamgauge.model.options import Params
 from streamgauge.model.profile import LoadProfile, constant, planned_load, scaled
 from streamgauge.model.trial import Ask, Trial
 from streamgauge.model.units import SECOND, format_duration
@@ -27,8 +28,8 @@ from streamgauge.run.trial.execute import execute
 from streamgauge.run.trial.setup import Listener, Silence
 from streamgauge.search import build
 from streamgauge.store import Run
-from streamgauge.workloads.contract import Workload
-from streamgauge.workloads.parameters import shortest
+from streamgauge.workloads.contract import Workload, has_reference
+from streamgauge.workloads.parameters import Windowed, shortest_checked
 from streamgauge.workloads.registry import workloads
 
 if TYPE_CHECKING:
@@ -163,7 +164,8 @@ class _Exploration:
         objectives = self.experiment.objectives
         engine, workload = engines()[choice.name], workloads()[trial.workload]
         # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
-        work = workload.work(trial.params) / workload.work(self.experiment.workload.params)
+        asked = workload.params.from_resolved(self.experiment.workload.params)
+        work = workload.work(workload.params.from_resolved(trial.params)) / workload.work(asked)
         partial = self.run.begin(trial)
         watch = Watch(_watched(trial, self.experiment), objectives, exact)
         recording = execute(
@@ -199,7 +201,8 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
     load = at.pop("load", None)
     instances = at.pop("instances", None)
     params = {**experiment.workload.params, **{name: _like(value) for name, value in at.items()}}
-    plan, engine = experiment.trial, engines().get(choice.name)
+    plan, engine, workload = experiment.trial, engines().get(choice.name), workloads()[experiment.workload.name]
+    typed = workload.params.from_resolved(params)
     return Trial(
         number=number,
         ask=ask,
@@ -208,7 +211,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         engine=choice.label,
         options=choice.options,
         instances=round(instances or _instances(experiment, choice)),
-        profile=_profile(experiment, load, params),
+        profile=_profile(experiment, load, workload.rate(typed)),
         duration=plan.duration,
         limit=plan.limit,
         warmup=plan.warmup,
@@ -220,7 +223,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int
         stall=plan.stall,
         transport=experiment.transport,
         trigger=trigger_of(engine, choice.options),
-        least=_least(engine, choice, workloads()[experiment.workload.name], params),
+        least=_least(engine, choice, workload, typed),
         send_interval=_interval(experiment, choice, load),
     )
 
@@ -235,12 +238,11 @@ def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) 
     return send_interval(kafka, load or math.inf, partitions, round(min(asked, default=0.0)))
 
 
-def _least(engine: Engine | None, choice: EngineChoice, workload: Workload, params: dict[str, Any]) -> int:
+def _least(engine: Engine | None, choice: EngineChoice, workload: Workload[Any], params: Params) -> int:
     """Nanoseconds that a trial must last until outputs can be checked; 0 if no window has to close."""
-    checked = isinstance(engine, RealEngine) and workload.reference is not None and params.get("window")
-    if not checked or engine is None or not appends(engine, choice.options):
+    if not isinstance(engine, RealEngine) or not isinstance(params, Windowed) or not has_reference(workload, params):
         return 0
-    return shortest(params, trigger_of(engine, choice.options))
+    return shortest_checked(params, trigger_of(engine, choice.options)) if appends(engine, choice.options) else 0
 
 
 def _instances(experiment: Experiment, choice: EngineChoice) -> float:
@@ -253,13 +255,16 @@ def _like(value: float) -> float | int:
     return int(value) if value == int(value) else value
 
 
-def _profile(experiment: Experiment, load: float | None, params: dict[str, Any]) -> LoadProfile:
-    """The load profile of a trial: the experiment's profile, scaled to ``load`` if it is given."""
+def _profile(experiment: Experiment, load: float | None, implied: float | None) -> LoadProfile:
+    """The load profile of a trial: the experiment's profile, scaled to ``load`` if it is given.
+
+    Without a profile and a given load it is the load that the workload ``implied``.
+    """
     shape = experiment.profile
     if load is None:
-        load = workloads()[experiment.workload.name].rate(params) if shape is None else None
         if shape is not None:
             return shape
+        load = implied
         if load is None:
             raise ValueError(
                 "a trial needs a load: the experiment has no profile and its workload does not define a rate"

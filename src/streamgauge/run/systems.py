@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 class _System:
     standing: Standing
     engine: StandingEngine
-    workload: Workload
+    workload: Workload[Any]
     said: dict[str, Any]
 
 
@@ -63,7 +63,7 @@ class Systems:
         sweep_sessions(folder)  # what a run that was killed could not remove
         self._count = newest_session(folder)
 
-    def of(self, engine: Engine, trial: Trial, workload: Workload) -> Standing | None:
+    def of(self, engine: Engine, trial: Trial, workload: Workload[Any]) -> Standing | None:
         """A warm system for this trial; None for engines that start one for every trial anyway.
 
         Raises ``NotStanding`` if it does not start or its warm-up fails.
@@ -78,7 +78,7 @@ class Systems:
             found = self._systems[trial.engine] = self._start(engine, trial, workload)
         return found.standing
 
-    def hint(self, engine: Engine, trial: Trial, workload: Workload) -> float:
+    def hint(self, engine: Engine, trial: Trial, workload: Workload[Any]) -> float:
         """About what the system's cores carry, by a load that grows; 0 where there is no such system, or it failed.
 
         The first trial tells of a failure. A crash under this load is an overload far beyond the limit: the system is
@@ -130,7 +130,7 @@ class Systems:
         if left or not (intact and engine.warming(trial.options).shared):
             self._drop(trial.engine)
 
-    def _start(self, engine: StandingEngine, trial: Trial, workload: Workload) -> _System:
+    def _start(self, engine: StandingEngine, trial: Trial, workload: Workload[Any]) -> _System:
         self._launcher = self._launcher or Launcher(self._runtime)
         self._count += 1
         folder, placement = self._folder / f"{self._count:03}", place(trial.options)

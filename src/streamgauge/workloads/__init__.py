@@ -1,1 +1,1 @@
-"""Workloads: parameters, dimensions, deterministic events and the reference answer of each use case."""
+"""Workloads: parameters, dimensions, deterministic events and the reference result of each use case."""

@@ -1,81 +1,182 @@
-"""What every workload says of itself."""
+"""The contract of a workload: its streams of events, the outputs that are expected, and its parameters."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.experiment import Dimension
-from streamgauge.model.profile import Plan
+from streamgauge.model.options import Params
+from streamgauge.model.profile import LoadProfile, Plan, constant, scaled
+from streamgauge.model.streams import Schema
+from streamgauge.model.units import SECOND
+from streamgauge.workloads.parameters import Sensors, Windowed
 
-Columns = dict[str, npt.NDArray[np.int32] | npt.NDArray[np.int64]]
-Answer = dict[str, npt.NDArray[np.int64]]
+Columns = Mapping[str, npt.NDArray[Any]]
+"""Rows as one array for each column. Moments are whole microseconds since 1970."""
 
-TIME = "timestamp[us, tz=UTC]"
-"""How columns that are moments are written in ``schema`` and ``outputs``."""
-
-
-class Params(BaseModel):
-    """Parameters of a workload: strict, frozen, with defaults from the papers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+SEQUENCE = "sequence"
+"""The column with the number of an event in its stream."""
 
 
-class EventStream(Protocol):
-    """A stream of events, any part of which can be had at once."""
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One stream of events."""
+
+    name: str
+    schema: Schema
+    key: str | None = None
+    """The column with the key of an event; None: events have no key."""
+    share: float = 1.0
+    """Share of the load. The shares of all streams add up to 1; 0: the job writes this stream itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputContract:
+    """What every engine must output."""
+
+    schema: Schema
+    identity: tuple[str, ...]
+    """The columns that identify a row of the reference result."""
+    window_column: str | None = "window_end"
+    """The column that identifies a window result; None: every row is a result of its own."""
+    tolerance: float = 0.0
+    """How far a float may be from the reference result, as a share of it."""
+
+    @property
+    def one_output_per_event(self) -> bool:
+        """Whether every event is one output, identified by the number of the event: no window has to close."""
+        return self.window_column is None and self.identity == (SEQUENCE,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Inputs:
+    """What decides the events of a trial beside the parameters."""
+
+    plans: Mapping[str, Plan]
+    """When each event of each stream is due."""
+    seed: int
+    origin_ns: int
+    """The moment at which the load begins, in nanoseconds since 1970."""
+
+
+class EventSource(Protocol):
+    """The events of one stream. Any range can be made without those before it."""
 
     def events(self, start: int, stop: int, stride: int = 1, offset: int = 0) -> Columns:
-        """Those of the events ``start … stop − 1`` whose number mod ``stride`` is ``offset``."""
+        """Those of the events ``start … stop − 1`` whose number modulo ``stride`` is ``offset``."""
 
 
-class ReferenceAnswer(Protocol):
-    """What an engine must answer, of no engine's making. Times in microseconds since the epoch."""
+class ReferenceResult(Protocol):
+    """The expected outputs of a trial, computed without the engine."""
 
-    def until(self, events: int) -> Answer:
-        """The answer if the stream ended after ``events`` events."""
-
-    def windows(self, start: int, stop: int, events: int | None = None) -> Answer:
-        """The windows that begin in [start, stop), without what comes before them."""
+    def until(self, events: Mapping[str, int]) -> Columns:
+        """The expected rows if each stream ended after so many events."""
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A use case. ``dimensions`` name parameters of ``params`` that can be made harder."""
+P = TypeVar("P", bound=Params)
+
+
+class Workload(Protocol[P]):
+    """A use case."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def summary(self) -> str: ...
+
+    @property
+    def paper(self) -> str: ...
+
+    @property
+    def params(self) -> type[P]: ...
+
+    @property
+    def dimensions(self) -> tuple[Dimension, ...]:
+        """The parameters that can be made harder, and the direction in which each gets harder."""
+
+    def streams(self, params: P) -> tuple[Stream, ...]:
+        """The streams of events; none if streamgauge cannot make the events of this workload."""
+
+    def output(self, params: P) -> OutputContract: ...
+
+    def events(self, params: P, stream: str, inputs: Inputs) -> EventSource:
+        """The events of one stream."""
+
+    def reference(self, params: P, inputs: Inputs) -> ReferenceResult | None:
+        """The expected outputs; None: outputs cannot be checked. Nothing is computed before ``until`` is called."""
+
+    def rate(self, params: P) -> float | None:
+        """Events per second that the parameters imply; None: the load is free."""
+
+    def work(self, params: P) -> float:
+        """Work of one event in relation to that of the cheapest parameters, for simulated engines."""
+
+
+class WorkloadBase(Generic[P]):
+    """The usual load and work of a workload, which follow from its sensors and windows."""
 
     name: str
     summary: str
     paper: str
-    params: type[Params]
+    params: type[P]
     dimensions: tuple[Dimension, ...]
-    schema: tuple[tuple[str, str], ...] = ()
-    """Columns of an event, (name, Arrow type), in their order; empty where events are not made yet."""
-    outputs: tuple[tuple[str, str], ...] = ()
-    """Columns of an output in the same form, the same for every engine; empty where nobody answers yet."""
-    identity: tuple[str, ...] = ("window_start", "gem_pack_id")
-    """The columns that tell its outputs apart; ``sequence`` alone where every event is an output of its own."""
-    streams: tuple[str, ...] = ()
-    """Names of its event streams."""
-    stream: Callable[[dict[str, Any], Plan, int, int], EventStream] | None = None
-    """The events of resolved parameters, a plan, a seed and the moment (ns since the epoch) the load begins."""
-    reference: Callable[[dict[str, Any], Plan, int, int], ReferenceAnswer] | None = None
-    """The answer to the same."""
 
-    @property
-    def one_to_one(self) -> bool:
-        """Whether every event is one output, known by the event's number: there are no windows to wait for."""
-        return self.identity == ("sequence",)
+    def rate(self, params: P) -> float | None:
+        """Keys × frequency, if the parameters have them (Theodolite §5)."""
+        return float(params.keys * params.frequency) if isinstance(params, Sensors) else None
 
-    def rate(self, params: dict[str, Any]) -> float | None:
-        """Events per second where keys × frequency say it (T §5); None where the load is free."""
-        if "keys" in params and "frequency" in params:
-            return float(params["keys"] * params["frequency"])
+    def work(self, params: P) -> float:
+        """How many overlapping windows contain an event."""
+        return max(1.0, params.window / params.period) if isinstance(params, Windowed) else 1.0
+
+
+class WithoutEvents(WorkloadBase[P]):
+    """A workload whose events cannot be made yet. Only simulated engines run it."""
+
+    def streams(self, params: P) -> tuple[Stream, ...]:
+        """No stream."""
+        return ()
+
+    def output(self, params: P) -> OutputContract:
+        """No columns."""
+        return OutputContract(schema=(), identity=(), window_column=None)
+
+    def events(self, params: P, stream: str, inputs: Inputs) -> EventSource:
+        """Raises an error: there is no stream."""
+        raise ValueError(f"the events of the workload {self.name} cannot be made yet")
+
+    def reference(self, params: P, inputs: Inputs) -> ReferenceResult | None:
+        """Outputs cannot be checked."""
         return None
 
-    def work(self, params: dict[str, Any]) -> float:
-        """Work of one event against the cheapest setting: the copies that overlapping windows make of it."""
-        if params.get("slide"):
-            return float(max(1.0, params["window"] / params["slide"]))
-        return 1.0
+
+def profiles_of(streams: Iterable[Stream], profile: LoadProfile) -> dict[str, LoadProfile]:
+    """The load of each stream: the load of the trial times the share of the stream."""
+    shares = {stream.name: stream.share for stream in streams if stream.share}
+    if not math.isclose(sum(shares.values()), 1.0):
+        raise ValueError(
+            f"the shares of the streams {', '.join(shares)} must add up to 1, not {sum(shares.values()):g}"
+        )
+    return {name: _scaled(profile, share) for name, share in shares.items()}
+
+
+def plans_of(streams: Iterable[Stream], profile: LoadProfile, horizon: int) -> dict[str, Plan]:
+    """When each event of each stream is due, for the first ``horizon`` nanoseconds of the load."""
+    return {name: each.plan(horizon) for name, each in profiles_of(streams, profile).items()}
+
+
+def _scaled(profile: LoadProfile, share: float) -> LoadProfile:
+    return profile if share == 1.0 else scaled(profile, lambda rate: rate * share)
+
+
+def has_reference(workload: Workload[P], params: P) -> bool:
+    """Whether the outputs of the workload can be checked."""
+    streams = workload.streams(params)
+    if not streams:
+        return False
+    inputs = Inputs(plans_of(streams, constant(1.0), SECOND), seed=0, origin_ns=0)
+    return workload.reference(params, inputs) is not None

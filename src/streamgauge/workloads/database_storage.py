@@ -1,6 +1,7 @@
-"""Theodolite's UC1, the sink of the Kafka Streams study: convert each record and store it."""
+"""Theodolite's UC1, which is also the sink of the study in ``papers.SCALABILITY``: convert each record and store it."""
 
-from streamgauge.workloads.contract import Workload
+from streamgauge.model import papers
+from streamgauge.workloads.contract import WithoutEvents
 from streamgauge.workloads.parameters import FREQUENCY, KEYS, Sensors
 
 
@@ -8,10 +9,14 @@ class DatabaseStorageParams(Sensors):
     """One output per record; no real database."""
 
 
-database_storage = Workload(
-    name="database-storage",
-    summary="convert each record to the database's form and store it",
-    paper="Theodolite 2021 UC1",
-    params=DatabaseStorageParams,
-    dimensions=(KEYS, FREQUENCY),
-)
+class DatabaseStorage(WithoutEvents[DatabaseStorageParams]):
+    """One output per record."""
+
+    name = "database-storage"
+    summary = "convert each record to the database's form and store it"
+    paper = f"{papers.THEODOLITE} UC1"
+    params = DatabaseStorageParams
+    dimensions = (KEYS, FREQUENCY)
+
+
+database_storage = DatabaseStorage()

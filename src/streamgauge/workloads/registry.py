@@ -1,5 +1,7 @@
 """All workloads by name."""
 
+from typing import Any
+
 from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.database_storage import database_storage
 from streamgauge.workloads.downsampling import downsampling
@@ -9,9 +11,9 @@ from streamgauge.workloads.time_attribute_aggregation import time_attribute_aggr
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 
-def workloads() -> dict[str, Workload]:
-    """The workloads that there are, by name."""
-    known = (
+def workloads() -> dict[str, Workload[Any]]:
+    """The built-in workloads by name."""
+    known: tuple[Workload[Any], ...] = (
         windowed_aggregation,
         ingest,
         database_storage,

@@ -4,10 +4,11 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from streamgauge.model import papers
 from streamgauge.model.experiment import Dimension
 from streamgauge.model.options import Count, Duration
-from streamgauge.workloads.contract import Workload
-from streamgauge.workloads.parameters import FREQUENCY, KEYS, SLIDE, WINDOW, Sensors, Windowed, impossible
+from streamgauge.workloads.contract import WithoutEvents
+from streamgauge.workloads.parameters import FREQUENCY, KEYS, SLIDE, WINDOW, Sensors, Sliding, invalid_combination
 
 _DAY = 86_400 * 10**9
 
@@ -22,7 +23,7 @@ VALUES: dict[Attribute, int] = {
 """How many values each time attribute has."""
 
 
-class TimeAttributeParams(Windowed, Sensors):
+class TimeAttributeParams(Sliding, Sensors):
     """The key becomes (sensor, time attribute); same statistics as downsampling."""
 
     window: Duration = Field(default=3 * _DAY, gt=0, description="length of the event-time window")
@@ -36,22 +37,26 @@ class TimeAttributeParams(Windowed, Sensors):
     def _attribute_has_that_many_values(self) -> Self:
         most = VALUES[self.attribute]
         if self.attribute_values is not None and self.attribute_values > most:
-            raise impossible(
+            raise invalid_combination(
                 "attribute_values", f"{self.attribute} has only {most} values, fewer than {self.attribute_values}"
             )
         return self
 
 
-time_attribute_aggregation = Workload(
-    name="time-attribute-aggregation",
-    summary="statistics per sensor and time attribute over a sliding window",
-    paper="Theodolite 2021 UC3",
-    params=TimeAttributeParams,
-    dimensions=(
+class TimeAttributeAggregation(WithoutEvents[TimeAttributeParams]):
+    """One output per sensor, time attribute and window."""
+
+    name = "time-attribute-aggregation"
+    summary = "statistics per sensor and time attribute over a sliding window"
+    paper = f"{papers.THEODOLITE} UC3"
+    params = TimeAttributeParams
+    dimensions = (
         KEYS,
         FREQUENCY,
         WINDOW,
         SLIDE,
         Dimension("attribute_values", "count", "higher", "number of values of the time attribute"),
-    ),
-)
+    )
+
+
+time_attribute_aggregation = TimeAttributeAggregation()

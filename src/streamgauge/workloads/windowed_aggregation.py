@@ -1,75 +1,63 @@
 """Karimov's windowed aggregation: the revenue of each gem pack over a sliding window."""
 
-from typing import Any, Literal, Self
+from pydantic import Field
 
-from pydantic import Field, model_validator
+from streamgauge.model import papers
+from streamgauge.model.options import Duration
+from streamgauge.model.streams import TIME, Column
+from streamgauge.workloads.contract import EventSource, Inputs, OutputContract, ReferenceResult, Stream, WorkloadBase
+from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
+from streamgauge.workloads.parameters import GEM_PACKS, SLIDE, USERS, WINDOW, PurchaseParams, Sliding
+from streamgauge.workloads.references.window_sums import WindowSums
 
-from streamgauge.model.experiment import Dimension
-from streamgauge.model.options import Count, Duration
-from streamgauge.model.profile import Plan
-from streamgauge.workloads.contract import TIME, Workload
-from streamgauge.workloads.data.keys import too_many
-from streamgauge.workloads.data.shopping import SCHEMA, Purchases
-from streamgauge.workloads.parameters import SLIDE, WINDOW, Windowed, impossible
-from streamgauge.workloads.references.window_sums import Reference
+OUTPUT = OutputContract(
+    schema=(
+        Column("gem_pack_id", "int32"),
+        Column("window_start", TIME),
+        Column("window_end", TIME),
+        Column("sum", "int64"),
+        Column("count", "int64"),
+        Column("max_due", TIME),
+        Column("max_ingested", TIME),
+    ),
+    identity=("window_start", "gem_pack_id"),
+)
+"""The sum of the prices of a gem pack in a window, and the moments of the newest purchase in it."""
 
 
-class WindowedAggregationParams(Windowed):
+class WindowedAggregationParams(PurchaseParams, Sliding):
     """SUM(price) per gem pack over [window, slide] of PURCHASES(userID, gemPackID, price, time)."""
 
     window: Duration = Field(default=8 * 10**9, gt=0, description="length of the event-time window")
     slide: Duration = Field(default=4 * 10**9, gt=0, description="time from one window to the next")
-    gem_packs: Count = Field(default=100, ge=1, le=10**9, description="number of gem packs: the keys of the sum")
-    users: Count = Field(default=100_000, ge=1, le=10**9, description="number of users who make purchases")
-    distribution: Literal["normal", "uniform", "zipf", "single"] = Field(
-        default="normal",
-        description="how purchases are distributed over gem packs: normal, uniform, zipf, or single = all on one "
-        "(Karimov's experiment 4)",
-    )
-
-    @model_validator(mode="after")
-    def _events_can_be_made(self) -> Self:
-        sentence = too_many(self.distribution, self.gem_packs)
-        if sentence:
-            raise impossible("gem_packs", sentence)
-        return self
 
 
-def stream(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Purchases:
-    """The purchases of a trial with these resolved parameters."""
-    return Purchases(WindowedAggregationParams.model_construct(**params), plan, seed, origin=origin)
+class WindowedAggregation(WorkloadBase[WindowedAggregationParams]):
+    """One stream of purchases, and one output per window and gem pack."""
+
+    name = "windowed-aggregation"
+    summary = "sum of prices per gem pack over a sliding window"
+    paper = papers.KARIMOV
+    params = WindowedAggregationParams
+    dimensions = (WINDOW, SLIDE, GEM_PACKS, USERS)
+
+    def streams(self, params: WindowedAggregationParams) -> tuple[Stream, ...]:
+        """The purchases."""
+        return (PURCHASE_STREAM,)
+
+    def output(self, params: WindowedAggregationParams) -> OutputContract:
+        """A sum per window and gem pack."""
+        return OUTPUT
+
+    def events(self, params: WindowedAggregationParams, stream: str, inputs: Inputs) -> EventSource:
+        """The purchases of a trial."""
+        return Purchases(params, inputs.plans[stream], inputs.seed, origin=inputs.origin_ns)
+
+    def reference(self, params: WindowedAggregationParams, inputs: Inputs) -> ReferenceResult:
+        """The sums of these purchases."""
+        plan = inputs.plans[PURCHASE_STREAM.name]
+        purchases = Purchases(params, plan, inputs.seed, origin=inputs.origin_ns)
+        return WindowSums(purchases, params.window, params.slide)
 
 
-def reference(params: dict[str, Any], plan: Plan, seed: int, origin: int) -> Reference:
-    """The answer to those purchases."""
-    return Reference(WindowedAggregationParams.model_construct(**params), plan, seed, origin)
-
-
-OUTPUTS = (
-    ("gem_pack_id", "int32"),
-    ("window_start", TIME),
-    ("window_end", TIME),
-    ("sum", "int64"),
-    ("count", "int64"),
-    ("max_due", TIME),
-    ("max_ingested", TIME),
-)
-"""Columns of an output in their order: the sum of a gem pack's prices in a window, and the newest that is in it."""
-
-windowed_aggregation = Workload(
-    name="windowed-aggregation",
-    summary="sum of prices per gem pack over a sliding window",
-    paper="Karimov 2018",
-    params=WindowedAggregationParams,
-    dimensions=(
-        WINDOW,
-        SLIDE,
-        Dimension("gem_packs", "count", "higher", "number of keys that are summed"),
-        Dimension("users", "count", "higher", "number of users in the purchases"),
-    ),
-    schema=SCHEMA,
-    outputs=OUTPUTS,
-    streams=("purchases",),
-    stream=stream,
-    reference=reference,
-)
+windowed_aggregation = WindowedAggregation()

@@ -43,7 +43,7 @@ def command(name: Name = None, json: Json = False) -> None:
     talk.end(document(0, workloads=found))
 
 
-def _described(workload: "Workload") -> dict[str, Any]:
+def _described(workload: "Workload[Any]") -> dict[str, Any]:
     return {
         "name": workload.name,
         "summary": workload.summary,

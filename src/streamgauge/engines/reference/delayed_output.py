@@ -15,11 +15,11 @@ from streamgauge.engines.reference.windows import Fired
 from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND
 from streamgauge.transports.schemas import schema_of
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+from streamgauge.workloads.windowed_aggregation import OUTPUT as SUMS
 
 _LEAD = 5_000_000
 """Nanoseconds before its time at which the call to the collector is opened: then only the rows have to travel."""
-SCHEMA = schema_of(windowed_aggregation.outputs)
+SCHEMA = schema_of(SUMS.schema)
 """Columns of an output."""
 
 

@@ -9,12 +9,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from streamgauge import __version__
-from streamgauge.engines.contract import Conditions, Deployment, Endpoints, Failure, Options, Promise, too_fine
-from streamgauge.model.experiment import TransportName
-from streamgauge.model.options import Count, Duration, Rate, Share
+from streamgauge.engines.contract import Conditions, Deployment, Endpoints, Failure, Promise, too_fine
+from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import format_count
 from streamgauge.processes.spec import Child, LineReady, Running, Starts
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
 
 class ReferenceOptions(Options):
@@ -88,12 +88,12 @@ class ReferenceEngine:
     summary = "a real process with known capacity, delays and faults, to test streamgauge"
     options: type[Options] = ReferenceOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
-    transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
+    transports: frozenset[str] = frozenset({"queue", "kafka"})
     scales = True
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Settings that contradict each other."""
-        o = ReferenceOptions.model_construct(**options)
+        o = ReferenceOptions.from_resolved(options)
         problems = []
         if o.stall_after and not o.stall:
             problems.append("stall_after needs stall, the length of the stall")
@@ -105,7 +105,8 @@ class ReferenceEngine:
 
     def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
         """What it cannot do with this workload."""
-        keys = max((_keys(params) for params in conditions.params if "gem_packs" in params), default=0)
+        params = [WindowedAggregationParams.from_resolved(values) for values in conditions.params]
+        keys = max((each.key_count for each in params), default=0)
         problems, most = [*too_fine(conditions)], format_count(MOST_KEYS)
         if keys > MOST_KEYS:
             problems.append(
@@ -120,7 +121,7 @@ class ReferenceEngine:
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two batches at most while it keeps up, the wait of its outputs with them."""
-        o = ReferenceOptions.model_construct(**options)
+        o = ReferenceOptions.from_resolved(options)
         return int(max(o.batch_interval, POLL)) + int(o.delay)
 
     def promise(self, options: dict[str, Any]) -> Promise:
@@ -130,7 +131,7 @@ class ReferenceEngine:
     @contextmanager
     def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
         """Start the process; it is ready once it has reached the queue."""
-        o = ReferenceOptions.model_construct(**trial.options)
+        o = ReferenceOptions.from_resolved(trial.options)
         child = Child(
             name="reference engine",
             argv=(sys.executable, "-m", "streamgauge.engines.reference.worker"),
@@ -185,14 +186,10 @@ def queue_is(endpoints: Endpoints) -> dict[str, str]:
     return {} if endpoints.kafka is None else {"queue_is": "published − end offset of the last batch that was started"}
 
 
-def _keys(params: dict[str, Any]) -> int:
-    """How many gem packs it sums."""
-    return 1 if params["distribution"] == "single" else int(params["gem_packs"])
-
-
 def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
     """What the process is told of a trial."""
-    o, params = ReferenceOptions.model_construct(**trial.options), trial.params
+    o = ReferenceOptions.from_resolved(trial.options)
+    params = WindowedAggregationParams.from_resolved(trial.params)
     return WorkOrder(
         queues=endpoints.queues,
         outputs=endpoints.outputs,
@@ -200,12 +197,12 @@ def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
         kafka=endpoints.kafka.wire() if endpoints.kafka else None,
         folder=endpoints.folder,
         query=trial.workload,
-        window_us=params["window"] // _MICRO,
-        slide_us=params["slide"] // _MICRO,
-        watermark_us=-(-params["watermark"] // _MICRO),
-        keys=_keys(params),
+        window_us=params.window // _MICRO,
+        slide_us=params.slide // _MICRO,
+        watermark_us=-(-params.watermark // _MICRO),
+        keys=params.key_count,
         seed=trial.seed,
-        firings=max(1, trial.duration // max(params["slide"], o.batch_interval)),
+        firings=max(1, trial.duration // max(params.slide, o.batch_interval)),
         capacity=o.capacity * trial.instances,
         delay_ns=o.delay,
         delay_spread=o.delay_spread,

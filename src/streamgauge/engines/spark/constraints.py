@@ -1,11 +1,14 @@
 """What Spark cannot do where it is put: real-time mode and Kafka have conditions that can be told beforehand. Pure."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from streamgauge.engines.contract import Conditions, too_fine
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
+from streamgauge.model.options import Params
 from streamgauge.model.units import SECOND, format_duration
+from streamgauge.workloads.contract import OutputContract, Stream, Workload
 from streamgauge.workloads.registry import workloads
 
 SHORTEST = 5 * SECOND
@@ -28,6 +31,24 @@ def problems(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
         yield from too_fine(conditions)
         if options.variant == "panes":
             yield from _panes(conditions)
+
+
+def _streams(conditions: Conditions) -> tuple[Stream, ...]:
+    """The streams of the workload; none if it is unknown."""
+    workload = workloads().get(conditions.workload)
+    return workload.streams(_params(workload, conditions)) if workload else ()
+
+
+def _output(conditions: Conditions) -> OutputContract | None:
+    """What the workload outputs; None if it is unknown."""
+    workload = workloads().get(conditions.workload)
+    return workload.output(_params(workload, conditions)) if workload else None
+
+
+def _params(workload: Workload[Any], conditions: Conditions) -> Params:
+    """The parameters, or those of the first value of a parameter that is searched."""
+    params: Params = workload.params.from_resolved(conditions.params[0] if conditions.params else {})
+    return params
 
 
 def _panes(conditions: Conditions) -> Iterator[str]:
@@ -66,18 +87,20 @@ def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
         yield (
             "max_batch has no effect with mode: real-time, which processes each event when it arrives; remove max_batch"
         )
-    known = workloads().get(conditions.workload)
-    if not options.pipeline and known is not None and len(known.streams) > 1:
-        yield f"mode: real-time cannot join streams, and {known.name} has {len(known.streams)}; set mode: micro-batch"
+    streams = _streams(conditions)
+    if not options.pipeline and len(streams) > 1:
+        yield (
+            f"mode: real-time cannot join streams, and {conditions.workload} has {len(streams)}; set mode: micro-batch"
+        )
     yield from _too_few_slots(options, conditions)
 
 
 def _too_few_slots(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
     """All stages of a real-time query run at once, so every partition of each needs a slot of its own."""
-    known = workloads().get(conditions.workload)
+    output = _output(conditions)
     partitions = conditions.partitions or options.cores
     # of a function of the user's it is not known whether it shuffles: Spark says so when it starts
-    straight = bool(options.pipeline) or (known is not None and known.one_to_one)
+    straight = bool(options.pipeline) or (output is not None and output.one_output_per_event)
     shuffled = 0 if straight else shuffle_partitions(options)
     if slots(options) < partitions + shuffled:
         parts = f"{partitions} for the partitions of the stream"

@@ -13,7 +13,6 @@ from streamgauge.engines.contract import (
     Endpoints,
     Failure,
     Ground,
-    Options,
     Promise,
     Standing,
     Warming,
@@ -27,7 +26,7 @@ from streamgauge.engines.spark.session import CONNECTOR, connector, query_order,
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
 from streamgauge.install.jars import Wanted
 from streamgauge.install.java import java_problem
-from streamgauge.model.experiment import TransportName
+from streamgauge.model.options import Options
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.processes.control import Line, LineError
@@ -54,11 +53,11 @@ class SparkEngine:
     summary = "Apache Spark Structured Streaming through PySpark, in local mode on dedicated cores"
     options: type[Options] = SparkOptions
     workloads: frozenset[str] | None = frozenset({"windowed-aggregation", "ingest"})
-    transports: frozenset[TransportName] = frozenset({"queue", "kafka"})
+    transports: frozenset[str] = frozenset({"queue", "kafka"})
 
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """What can be told before any minute is spent."""
-        o = SparkOptions.model_construct(**options)
+        o = SparkOptions.from_resolved(options)
         problems = [user_code.problem(o.pipeline, "pipeline") if o.pipeline else ""]
         problems.append(user_code.problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
@@ -74,11 +73,11 @@ class SparkEngine:
 
     def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
         """What it cannot do over this transport, with so many partitions."""
-        return [*constraints.problems(SparkOptions.model_construct(**options), conditions)]
+        return [*constraints.problems(SparkOptions.from_resolved(options), conditions)]
 
-    def jars(self, options: dict[str, Any], transport: TransportName) -> frozenset[Wanted]:
+    def jars(self, options: dict[str, Any], transport: str) -> frozenset[Wanted]:
         """Spark's connector to Kafka, unless the user names other jars."""
-        named = "spark.jars" in SparkOptions.model_construct(**options).settings
+        named = "spark.jars" in SparkOptions.from_resolved(options).settings
         return frozenset({CONNECTOR}) if transport == "kafka" and not named else frozenset()
 
     def describe(self, options: dict[str, Any]) -> dict[str, Any]:
@@ -87,33 +86,33 @@ class SparkEngine:
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two micro-batches at most while it keeps up."""
-        return max(int(SparkOptions.model_construct(**options).trigger), _QUICK)
+        return max(int(SparkOptions.from_resolved(options).trigger), _QUICK)
 
     def continuous(self, options: dict[str, Any]) -> bool:
         """Real-time mode takes events as they come."""
-        return SparkOptions.model_construct(**options).mode == "real-time"
+        return SparkOptions.from_resolved(options).mode == "real-time"
 
     def promise(self, options: dict[str, Any]) -> Promise:
         """The workload's own answer, the user's, or none."""
-        o = SparkOptions.model_construct(**options)
+        o = SparkOptions.from_resolved(options)
         expected = user_code.load_reference(o.reference) if o.reference else None
         return Promise(bool(o.pipeline), expected, last_row_wins=o.output_mode == "update", keys=tuple(o.keys))
 
     def appends(self, options: dict[str, Any]) -> bool:
         """Whether a window of the workload is put out once."""
-        o = SparkOptions.model_construct(**options)
+        o = SparkOptions.from_resolved(options)
         return o.output_mode == "append" and not o.pipeline
 
     def warming(self, options: dict[str, Any]) -> Warming:
         """How a new session is warmed up, and whether it then serves many trials."""
-        o = SparkOptions.model_construct(**options)
+        o = SparkOptions.from_resolved(options)
         # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not after minutes
         options = {"trigger": 0} if o.mode == "micro-batch" else {}
         return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", options, least=_LEAST_WARM)
 
     def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
         """Start a session in a folder of the run; it is ready when Spark is."""
-        return SparkSession(SparkOptions.model_construct(**options), ground, starts)
+        return SparkSession(SparkOptions.from_resolved(options), ground, starts)
 
     @contextmanager
     def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
-from streamgauge.engines.contract import Options
-from streamgauge.model.options import Count, Duration, Rate, Size
+from streamgauge.model.options import Count, Duration, Options, Rate, Size
 
 
 def _setting(value: object) -> object:

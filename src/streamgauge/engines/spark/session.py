@@ -10,6 +10,8 @@ from streamgauge.install.jars import Wanted, pinned
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.processes.spec import Child, LineReady
+from streamgauge.workloads.contract import SEQUENCE
+from streamgauge.workloads.parameters import Windowed
 from streamgauge.workloads.registry import workloads
 
 _START = 120 * SECOND
@@ -48,20 +50,21 @@ def connector(cache: Path | None) -> tuple[Path, ...]:
 
 def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 0) -> QueryOrder:
     """What the session is told of a trial."""
-    o, workload = SparkOptions.model_construct(**trial.options), workloads()[trial.workload]
-    params = trial.params
-    if o.variant == "panes" and not o.pipeline and "slide" in params and params["window"] % params["slide"]:
+    o, workload = SparkOptions.from_resolved(trial.options), workloads()[trial.workload]
+    params = workload.params.from_resolved(trial.params)
+    if o.variant == "panes" and not o.pipeline and isinstance(params, Windowed) and params.window % params.period:
         raise ValueError("panes need a slide that divides the window: change one of them, or set variant: naive")
+    stream, *_ = workload.streams(params)
     name = f"{trial.workload}-{trial.number}"
     ends = Ends(
         queues=endpoints.queues,
         outputs=endpoints.outputs,
         token=endpoints.token,
-        stream=workload.streams[0],
-        columns=workload.schema,
+        stream=stream.name,
+        columns=stream.schema,
         query=name,
         stamp=o.stamp,
-        numbered=not o.pipeline and "sequence" in dict(workload.outputs),
+        numbered=not o.pipeline and SEQUENCE in dict(workload.output(params).schema),
         partitions=endpoints.partitions,
         max_batch=o.max_batch,
         epoch=epoch,
@@ -72,7 +75,7 @@ def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 
     return QueryOrder(
         ends=ends,
         workload=trial.workload,
-        params=params,
+        params=trial.params,
         variant=o.variant,
         pipeline=o.pipeline,
         output_mode=o.output_mode,

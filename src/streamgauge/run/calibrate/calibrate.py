@@ -179,7 +179,7 @@ def quick_ceiling(at: Site) -> float:
 def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
     """One saturated trial: what is measured, against what the engine really did."""
     at.say(f"Measuring a known capacity of {format_rate(rate)}")
-    options = ReferenceOptions.model_construct(capacity=rate, cores=at.cores).model_dump()
+    options = ReferenceOptions.from_resolved({"capacity": rate, "cores": at.cores}).model_dump()
     trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
     recording = _perform(at, trial, where)
@@ -193,7 +193,7 @@ def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
 def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
     at.say(f"Measuring a known delay of {format_duration(delay)}")
-    options = ReferenceOptions.model_construct(capacity=1e6, delay=delay, cores=at.cores).model_dump()
+    options = ReferenceOptions.from_resolved({"capacity": 1e6, "delay": delay, "cores": at.cores}).model_dump()
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
     recording = _perform(at, _trial(f"d{delay}", 100e3, options, params), where)

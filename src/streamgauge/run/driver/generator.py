@@ -18,7 +18,7 @@ from streamgauge.processes.child import HiccupMeter, quicken, without_pandas
 from streamgauge.processes.clock import Clock
 from streamgauge.run.driver.journals import Chronicle, Ticks
 from streamgauge.run.driver.publishers import Doorway, KafkaWay, QueueWay, Way
-from streamgauge.run.driver.send_schedule import MICRO, Pace, Preparation, Stock, open_source, streams_of
+from streamgauge.run.driver.send_schedule import MICRO, Pace, Preparation, Stock, open_source, require_streams
 from streamgauge.run.driver.specs import DriveOrder, Errand, Tokens
 from streamgauge.transports.kafka.client.producer import Now
 from streamgauge.transports.kafka.client.protocol import KafkaFailure
@@ -28,6 +28,9 @@ from streamgauge.transports.kafka.options import KafkaOptions, kafka_options
 from streamgauge.transports.ledger import Lane
 from streamgauge.transports.queue.buffer import Backlog
 from streamgauge.transports.queue.server import Json
+from streamgauge.transports.schemas import schema_of
+from streamgauge.workloads.contract import Inputs
+from streamgauge.workloads.registry import workloads
 
 _LONGEST_SLEEP = SECOND // 10
 _FLAT_OUT_NAP = 0.0002
@@ -65,7 +68,10 @@ class Driver:
         self.end_ns = order.horizon_ns
         self.stopped = self.terminated = False
         self.phase = "waiting"
-        schemas = {name: schema for name, schema in streams_of(order.workload).items() if name in order.profiles}
+        self.workload = workloads()[order.workload]
+        self.params = self.workload.params.from_resolved(order.params)
+        self.streams = [each for each in require_streams(self.workload, self.params) if each.name in order.profiles]
+        schemas = {stream.name: schema_of(stream.schema) for stream in self.streams}
         doorway = Doorway(order.endpoint, schemas, tokens.roles(), self.lock, self.elapsed, self.control)
         self.way = open_way(order, doorway, ends, self.clock.monotonic_ns)
         self.books, self.server = self.way.books, self.way.server
@@ -102,17 +108,11 @@ class Driver:
     def prepare(self) -> Preparation:
         """The stocks of events, once it is known when event 0 is due."""
         order, stocks = self.order, []
-        for stream, pace in self.paces.items():
-            source = open_source(
-                order.workload,
-                stream,
-                order.params,
-                plan=pace.plan,
-                seed=order.seed,
-                origin_ns=self.wall_ns,
-                partitions=order.partitions,
-            )
-            stocks += [Stock(Lane(stream, p), self.way.source(source), pace) for p in order.mine]
+        inputs = Inputs(self.plans, order.seed, self.wall_ns)
+        for stream in self.streams:
+            source = open_source(self.workload, self.params, stream, inputs, partitions=order.partitions)
+            made, pace = self.way.source(source), self.paces[stream.name]
+            stocks += [Stock(Lane(stream.name, p), made, pace) for p in order.mine]
         return Preparation(stocks, order.ahead_ns, self.clock.monotonic_ns)
 
     def load(self) -> None:

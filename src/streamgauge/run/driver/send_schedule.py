@@ -1,18 +1,19 @@
 """Events made ahead of their due time, in the idle time between ticks, and cut to size when they are due."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from streamgauge.model.options import Params
 from streamgauge.model.profile import Ints, Plan
 from streamgauge.model.units import SECOND
 from streamgauge.transports.ledger import Lane
 from streamgauge.transports.schemas import schema_of
+from streamgauge.workloads.contract import EventSource, Inputs, Stream, Workload
 from streamgauge.workloads.registry import workloads
 
 MICRO = 1_000
@@ -85,21 +86,13 @@ class Pace:
         return start * self.partitions + partition, stop * self.partitions + partition
 
 
-class Events(Protocol):
-    """Columns of any range of a stream's events."""
-
-    def events(
-        self, start: int, stop: int, stride: int = 1, offset: int = 0
-    ) -> Mapping[str, npt.NDArray[np.int32] | npt.NDArray[np.int64]]: ...
-
-
 @dataclass(frozen=True)
 class Source:
     """One stream with its schema. ``batch`` copies nothing: Arrow looks at numpy's memory."""
 
     name: str
     schema: pa.Schema
-    made: Events
+    made: EventSource
     partitions: int
 
     def batch(self, partition: int, start: int, stop: int) -> pa.RecordBatch:
@@ -113,28 +106,21 @@ class Source:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
-def streams_of(workload: str) -> dict[str, pa.Schema]:
-    """The streams of a workload and their schemas."""
-    known = workloads()[workload]
-    if known.stream is None:
-        made = ", ".join(name for name, other in workloads().items() if other.stream is not None)
-        raise ValueError(f"the load generator does not support the workload {workload}; it supports {made}")
-    return dict.fromkeys(known.streams, schema_of(known.schema))
+def require_streams(workload: Workload[Any], params: Params) -> tuple[Stream, ...]:
+    """The streams of a workload; raises ValueError if streamgauge cannot make its events."""
+    streams = workload.streams(params)
+    if not streams:
+        made = ", ".join(name for name, other in workloads().items() if other.streams(other.params()))
+        raise ValueError(f"the load generator does not support the workload {workload.name}; it supports {made}")
+    return streams
 
 
-def open_source(
-    workload: str, stream: str, params: Mapping[str, Any], *, plan: Plan, seed: int, origin_ns: int, partitions: int
-) -> Source:
-    """The events of one stream of a workload. ``params`` are resolved values, ``origin_ns`` is since 1970."""
-    schema, make = streams_of(workload)[stream], workloads()[workload].stream
-    assert make is not None
-    _short_of_the_end(plan)
-    return Source(stream, schema, make(dict(params), plan, seed, origin_ns), partitions)
-
-
-def _short_of_the_end(plan: Plan) -> None:
-    if plan.total == 0:
+def open_source(workload: Workload[Any], params: Params, stream: Stream, inputs: Inputs, *, partitions: int) -> Source:
+    """The events of one stream of a workload."""
+    if inputs.plans[stream.name].total == 0:
         raise ValueError("no event is planned: the load is too low for the length of the trial")
+    made = workload.events(params, stream.name, inputs)
+    return Source(stream.name, schema_of(stream.schema), made, partitions)
 
 
 LARGEST_CHUNK = 65_536

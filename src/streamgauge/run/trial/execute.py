@@ -6,7 +6,7 @@ ends when the watch says so or when the system under test does.
 """
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamgauge.engines.contract import Engine, Imagination, RealEngine, VirtualEngine
 from streamgauge.model.seconds import Seconds, join
@@ -29,7 +29,7 @@ class CannotExecute(Exception):
 def execute(
     trial: Trial,
     engine: Engine,
-    workload: Workload,
+    workload: Workload[Any],
     watch: Watcher,
     partial: Keeper,
     *,
@@ -61,7 +61,7 @@ class _On(NamedTuple):
 def _perform(
     trial: Trial,
     engine: RealEngine,
-    workload: Workload,
+    workload: Workload[Any],
     watch: Watcher,
     partial: Keeper,
     *,

@@ -1,9 +1,9 @@
 """After a trial: what came out, against the reference answer."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ from streamgauge.run.trial.custom_result import WINDOW_END, OwnAnswer
 from streamgauge.run.trial.missing_outputs import Missing, of_users
 from streamgauge.run.trial.reference_function import ONE_CALL, Reference
 from streamgauge.store.journal import read_parts
-from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stream, Workload
+from streamgauge.workloads.parameters import Windowed
 
 Ints = npt.NDArray[np.int64]
 MICRO = 1000
@@ -30,13 +31,13 @@ _CONFIRMED = 50_000_000
 
 @dataclass(frozen=True)
 class OutputCheck:
-    """The reference answer of one trial, once it is known how many events were acknowledged and published.
+    """The reference result of one trial, once it is known how many events were acknowledged and published.
 
-    What was acknowledged says which windows must be out; a system may be further than it has said, so the answer
-    goes as far as events were published.
+    What was acknowledged says which windows must be out; a system may be further than it has said, so the result
+    goes as far as events were published. The events are those of one stream.
     """
 
-    workload: Workload
+    workload: Workload[Any]
     trial: Trial
     plan: Plan
     promise: Promise = Promise()
@@ -45,17 +46,34 @@ class OutputCheck:
     published: int = 0
 
     @cached_property
-    def _answer(self) -> Mapping[str, Ints] | None:
-        make = None if self.promise.own else self.workload.reference
-        return make(self.trial.params, self.plan, self.trial.seed, self.origin).until(self.published) if make else None
+    def _params(self) -> Any:  # noqa: ANN401 - the parameters of any workload
+        return self.workload.params.from_resolved(self.trial.params)
+
+    @cached_property
+    def _contract(self) -> OutputContract:
+        return self.workload.output(self._params)
+
+    @cached_property
+    def _stream(self) -> Stream:
+        (stream,) = self.workload.streams(self._params)
+        return stream
+
+    @property
+    def _inputs(self) -> Inputs:
+        return Inputs({self._stream.name: self.plan}, self.trial.seed, self.origin)
+
+    @cached_property
+    def _answer(self) -> Columns | None:
+        result = None if self.promise.own else self.workload.reference(self._params, self._inputs)
+        return result.until({self._stream.name: self.published}) if result else None
 
     @cached_property
     def _reference(self) -> Reference | None:
-        expected, make = self.promise.expected, self.workload.stream
-        if expected is None or make is None:
+        expected = self.promise.expected
+        if expected is None:
             return None
-        stream = make(self.trial.params, self.plan, self.trial.seed, self.origin)
-        return Reference(expected, self.workload, stream, self.plan, self.origin, self.trial.params)
+        source = self.workload.events(self._params, self._stream.name, self._inputs)
+        return Reference(expected, self._stream, source, self.plan, self.origin, self.trial.params)
 
     @cached_property
     def _own(self) -> OwnAnswer | None:
@@ -75,22 +93,22 @@ class OutputCheck:
 
     def _keys(self, said: pa.Table) -> tuple[str, ...]:
         """The key columns of the user's outputs: as the user names them, else those that the events have too."""
-        named = ("window_start", *(name for name, _ in self.workload.schema))
+        named = ("window_start", *(name for name, _ in self._stream.schema))
         return self.promise.keys or tuple(name for name in said.column_names if name in named)
 
     @property
     def _watermark(self) -> int:
-        return int(self.trial.params.get("watermark", 0))
+        return self._params.watermark if isinstance(self._params, Windowed) else 0
 
     @property
     def _window(self) -> int:
         """Microseconds; where every event is an output of its own, the one event that it holds."""
-        return 1 if self.workload.one_to_one else int(self.trial.params["window"]) // MICRO
+        return self._params.window // MICRO if isinstance(self._params, Windowed) else 1
 
     @property
     def _closed(self) -> int:
         """End of the last window that must be out; where there are none, how many events must be."""
-        if self.workload.one_to_one and not self.promise.own:
+        if self._contract.one_output_per_event and not self.promise.own:
             return self.acknowledged
         return self._closed_by(self.acknowledged)
 
@@ -103,7 +121,7 @@ class OutputCheck:
             return len(replace(self._own, closed=closed).must())
         if self._answer is None:
             return 0
-        return int(np.count_nonzero(self._answer[self.workload.identity[0]] + self._window <= self._closed))
+        return int(np.count_nonzero(self._answer[self._contract.identity[0]] + self._window <= self._closed))
 
     def account(self, folder: Path, reported: Watermark | None = None, end: int | None = None) -> Account:
         """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said.
@@ -120,7 +138,7 @@ class OutputCheck:
         if not observed:
             observed = {name: np.zeros(0, np.int64) for name in self._answer}
         # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
-        updated = self.promise.last_row_wins and not self.workload.one_to_one
+        updated = self.promise.last_row_wins and not self._contract.one_output_per_event
         found = compare(
             self._answer,
             observed,
@@ -128,23 +146,23 @@ class OutputCheck:
             closed=self._closed,
             watermark=self._watermark // MICRO,
             # later than a stall after its window could close, an output is late
-            lateness=None if updated or self.workload.one_to_one else self.trial.stall // MICRO,
+            lateness=None if updated or self._contract.one_output_per_event else self.trial.stall // MICRO,
             last_row_wins=updated,
             settled=self.acknowledged == self.published,
-            identity=self.workload.identity,
+            identity=self._contract.identity,
         )
         if end is not None and STAMPS["event-time"] in self._answer:
             self._missing(self._answer, found.absent, end).keep(folder)
         return replace(found.account, first_close=self._first_close(self._answer))
 
-    def _missing(self, answer: Mapping[str, Ints], absent: Ints, end: int) -> Missing:
+    def _missing(self, answer: Columns, absent: Ints, end: int) -> Missing:
         """The rows of the workload's own answer that did not come; windows that could not be out are left out."""
-        starts, stamps = answer[self.workload.identity[0]], answer[STAMPS["event-time"]]
-        due = self.published if self.workload.one_to_one else self._closed_by(self.published)
+        starts, stamps = answer[self._contract.identity[0]], answer[STAMPS["event-time"]]
+        due = self.published if self._contract.one_output_per_event else self._closed_by(self.published)
         came = np.ones(len(starts), bool)
         came[absent] = False
         out = absent[starts[absent] <= due - self._window]
-        windows = None if self.workload.one_to_one else starts
+        windows = None if self._contract.one_output_per_event else starts
         return Missing(windows, stamps, stamps, out, came, self._ended(end), self.origin // MICRO)
 
     def _ended(self, end: int) -> int:
@@ -175,10 +193,10 @@ class OutputCheck:
     def _closed_by(self, events: int) -> int:
         return closed_until(self.plan, self.origin, events, self._watermark)
 
-    def _first_close(self, answer: Mapping[str, Ints]) -> int:
+    def _first_close(self, answer: Columns) -> int:
         """Nanoseconds after the load began at which the first window closes; 0 where there are none."""
-        starts = answer[self.workload.identity[0]]
-        if self.workload.one_to_one or not len(starts):
+        starts = answer[self._contract.identity[0]]
+        if self._contract.one_output_per_event or not len(starts):
             return 0
         return max(0, (int(starts.min()) + self._window) * MICRO + self._watermark - self.origin)
 

@@ -9,7 +9,7 @@ Then a tail closes the last windows, and the outputs are checked against the ref
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyarrow import flight
 
@@ -57,7 +57,7 @@ _WHOLE = ("completed", "decided")
 def perform(
     trial: Trial,
     engine: RealEngine,
-    workload: Workload,
+    workload: Workload[Any],
     watch: Watcher,
     partial: Keeper,
     *,

@@ -16,7 +16,7 @@ from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.launch import Launcher, Process
 from streamgauge.processes.placement import Placement
-from streamgauge.run.driver.send_schedule import KAFKA_TICK, MILLI, TICK, streams_of
+from streamgauge.run.driver.send_schedule import KAFKA_TICK, MILLI, TICK, require_streams
 from streamgauge.run.driver.specs import (
     CollectOrder,
     CollectorLine,
@@ -28,7 +28,7 @@ from streamgauge.run.driver.specs import (
 )
 from streamgauge.run.monitor.monitor import Monitor
 from streamgauge.transports.kafka.clock_offset import together
-from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.contract import OutputContract, profiles_of
 from streamgauge.workloads.registry import workloads
 
 if TYPE_CHECKING:
@@ -150,7 +150,8 @@ def staged(
     pa.array([0])  # the controller shares the driver's core: what Arrow loads at its first use is not loaded under load
     stage = Stage(trial, folder, placement)
     partitions = trial.partitions or max(1, len(placement.sut), trial.drivers)
-    streams = streams_of(trial.workload)
+    workload = workloads()[trial.workload]
+    streams = [each.name for each in require_streams(workload, workload.params.from_resolved(trial.params))]
     with kafka.topics(trial.number, streams, partitions, placement.driver) if kafka else nullcontext() as topics:
         stage.topics = topics
         try:
@@ -174,6 +175,8 @@ def _cast(
 ) -> Endpoints:
     """Start drivers and collector; where the system under test finds them."""
     trial, folder, placement, tokens = stage.trial, stage.folder, stage.placement, Tokens.new()
+    workload = workloads()[trial.workload]
+    params = workload.params.from_resolved(trial.params)
     ends = stage.topics.ends if stage.topics else None
     count = min(trial.drivers, partitions)
     queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(count))
@@ -186,7 +189,7 @@ def _cast(
             workload=trial.workload,
             params=trial.params,
             seed=trial.seed,
-            profiles=dict.fromkeys(streams_of(trial.workload), trial.profile),
+            profiles=profiles_of(workload.streams(params), trial.profile),
             horizon_ns=horizon(trial, tail),
             partitions=partitions,
             mine=tuple(range(number, partitions, count)),
@@ -197,21 +200,21 @@ def _cast(
         )
         stage.drivers.append(launcher.start(driver_child(rewrite(order), tokens, placement.driver, ends), folder))
         stage.lines.append(DriverLine(endpoint, tokens))
-    collect = _collecting(outputs, folder, workloads()[trial.workload], promise)
+    collect = _collecting(outputs, folder, workload.output(params), promise)
     stage.collector = launcher.start(collector_child(collect, tokens, placement.driver, ends), folder)
     stage.output = CollectorLine(outputs, tokens, _READING if ends else _WRITING)
     cache = stage.topics.kafka.ground.cache if stage.topics else None
     return Endpoints(queues, outputs, partitions, folder, placement.sut, tokens.sut, ends, cache)
 
 
-def _collecting(endpoint: str, folder: Path, workload: Workload, promise: Promise) -> CollectOrder:
+def _collecting(endpoint: str, folder: Path, output: OutputContract, promise: Promise) -> CollectOrder:
     return CollectOrder(
         endpoint=endpoint,
         folder=folder,
-        firing=None if workload.one_to_one else "window_end",
-        columns=workload.outputs,
-        identity=workload.identity,
-        last_row_wins=promise.last_row_wins and not workload.one_to_one,
+        firing=output.window_column,
+        columns=output.schema,
+        identity=output.identity,
+        last_row_wins=promise.last_row_wins and not output.one_output_per_event,
     )
 
 

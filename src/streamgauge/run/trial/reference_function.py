@@ -19,7 +19,7 @@ from streamgauge.judge.comparable_rows import CannotCompareError, moments
 from streamgauge.model.profile import Plan
 from streamgauge.run.trial.custom_result import WINDOW_END, OwnAnswer, ReferenceFailed
 from streamgauge.transports.schemas import schema_of
-from streamgauge.workloads.contract import EventStream, Workload
+from streamgauge.workloads.contract import EventSource, Stream
 
 ONE_CALL = 8_000_000
 """So many events at most are given to the reference at once where slices are possible: about 200 MB."""
@@ -38,8 +38,8 @@ class Reference:
     """The user's reference, and the events of one trial that it is asked about."""
 
     expected: Expected
-    workload: Workload
-    stream: EventStream
+    stream: Stream
+    source: EventSource
     plan: Plan
     origin: int
     params: dict[str, Any]
@@ -106,7 +106,7 @@ class Reference:
         return found.checked and not (found.lost or found.duplicate or found.wrong)
 
     def _events(self, start: int, stop: int, stride: int = 1) -> pa.Table:
-        return events(self.workload, self.stream, start, stop, stride)
+        return events(self.stream, self.source, start, stop, stride)
 
     def _ask(self, table: pa.Table) -> pa.Table:
         return ask(self.expected, table, self.params)
@@ -143,17 +143,17 @@ def _joined(parts: Iterator[pa.Table]) -> pa.Table:
     return pa.concat_tables(list(parts))
 
 
-def events(workload: Workload, stream: EventStream, start: int, stop: int, stride: int = 1) -> pa.Table:
+def events(stream: Stream, source: EventSource, start: int, stop: int, stride: int = 1) -> pa.Table:
     """These events of a trial as a table, as the user's pipeline saw them: those whose number ``stride`` divides."""
-    schema = schema_of(workload.schema)
-    batches = _batches(schema, stream, range(-(-start // stride) * stride, stop, stride))
+    schema = schema_of(stream.schema)
+    batches = _batches(schema, source, range(-(-start // stride) * stride, stop, stride))
     return pa.Table.from_batches(list(batches), schema)
 
 
-def _batches(schema: pa.Schema, stream: EventStream, numbers: range) -> Iterator[pa.RecordBatch]:
+def _batches(schema: pa.Schema, source: EventSource, numbers: range) -> Iterator[pa.RecordBatch]:
     for low in range(0, len(numbers), _STEP):
         part = numbers[low : low + _STEP]
-        columns = stream.events(part.start, part.stop, part.step)
+        columns = source.events(part.start, part.stop, part.step)
         arrays = [pa.array(np.asarray(columns[field.name])).view(field.type) for field in schema]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 

@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
     StrictBool,
@@ -19,7 +17,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from streamgauge.model.experiment import TransportChoice
-from streamgauge.model.options import Count, Duration, Size
+from streamgauge.model.options import Count, Duration, Options, Size
 from streamgauge.model.units import SECOND
 from streamgauge.transports.kafka.client.producer import Acks, Compression, Kind, Sending
 from streamgauge.transports.kafka.cluster import Cluster, Mechanism, Security
@@ -27,10 +25,9 @@ from streamgauge.transports.kafka.formats.columns import FormatName
 
 MOST_BROKERS = 5
 """Brokers on one machine: as many as any experiment of the papers needs."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+PARTITION_SKEW_NS = 200_000_000
+"""How long windows wait over Kafka unless the experiment has a watermark: partitions are not read up to one event time,
+and Spark's watermark follows the partition that is furthest."""
 
 
 def _a_name(text: str) -> str:
@@ -39,7 +36,7 @@ def _a_name(text: str) -> str:
     return text
 
 
-class SecretFrom(_Strict):
+class SecretFrom(Options):
     """Where a secret is found: in a variable of the environment, or in a file."""
 
     env: Annotated[StrictStr, Field(min_length=1), AfterValidator(_a_name)] | None = Field(
@@ -68,7 +65,7 @@ Reveal = Callable[[SecretFrom], SecretStr]
 """Fetches a secret from where it is."""
 
 
-class ClusterOptions(_Strict):
+class ClusterOptions(Options):
     """An external cluster."""
 
     bootstrap: StrictStr = Field(
@@ -145,7 +142,7 @@ def _combination(key: str, sentence: str) -> PydanticCustomError:
     return PydanticCustomError("combination", "{sentence}", {"key": key, "sentence": sentence})
 
 
-class KafkaOptions(_Strict):
+class KafkaOptions(Options):
     """Kafka topics between load generator and system under test, and for its outputs."""
 
     format: FormatName = Field(
@@ -224,6 +221,4 @@ def kafka_options(choice: TransportChoice) -> KafkaOptions | None:
     """The options of a trial or an experiment on Kafka; None: it is on the queue."""
     if choice.name != "kafka":
         return None
-    cluster = choice.options.get("cluster")
-    known = ClusterOptions.model_validate(cluster) if cluster else None
-    return KafkaOptions.model_construct(**{**choice.options, "cluster": known})
+    return KafkaOptions.from_resolved(choice.options)

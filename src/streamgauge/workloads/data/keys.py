@@ -26,8 +26,8 @@ _POINT = 30  # binary digits after the point
 _ONE = 1 << _POINT
 
 
-def too_many(distribution: str, keys: int) -> str:
-    """Why there cannot be so many gem packs; nothing where there can."""
+def distribution_problem(distribution: str, keys: int) -> str:
+    """Why a distribution cannot have so many gem packs; empty if it can."""
     if distribution not in ("normal", "zipf") or keys <= MOST_SHAPED:
         return ""
     most = f"a {distribution} distribution has at most {MOST_SHAPED:,} gem packs, not {keys:,}"

@@ -18,7 +18,7 @@ _FIRST = 0xBF58476D1CE4E5B9
 _SECOND = 0x94D049BB133111EB
 
 
-def mix(word: int) -> int:
+def mix64(word: int) -> int:
     """Splitmix64's finalizer for one word."""
     word &= _MASK
     word = (word ^ word >> 30) * _FIRST & _MASK
@@ -26,12 +26,12 @@ def mix(word: int) -> int:
     return word ^ word >> 31
 
 
-def state_of(seed: int, stream: int) -> int:
+def stream_state(seed: int, stream: int) -> int:
     """Where the words of a stream begin: streams and seeds next to each other are far apart."""
-    return mix(mix(seed + _GAMMA) + (stream + 1) * _GAMMA)
+    return mix64(mix64(seed + _GAMMA) + (stream + 1) * _GAMMA)
 
 
-class Counter:
+class CountedWords:
     """The words ``first``, ``first + step`` … of one stream, at most ``ROWS`` at a time."""
 
     def __init__(self, state: int, step: int, rows: int) -> None:

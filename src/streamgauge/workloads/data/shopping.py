@@ -6,26 +6,28 @@ times an odd number the price. Nothing but integer arithmetic, so the bytes are 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.profile import Plan
-from streamgauge.workloads.contract import TIME, Columns
-from streamgauge.workloads.data.keys import Distribution, Keys
-from streamgauge.workloads.data.random import ROWS, Counter, Words, state_of
+from streamgauge.model.streams import TIME, Column, Schema
+from streamgauge.workloads.contract import Columns, Stream
+from streamgauge.workloads.data.keys import Keys
+from streamgauge.workloads.data.random import ROWS, CountedWords, Words, stream_state
+from streamgauge.workloads.parameters import PurchaseParams
 
 Ints = npt.NDArray[np.int64]
 Whole = npt.NDArray[np.int32] | Ints
 
-SCHEMA = (
-    ("user_id", "int32"),
-    ("gem_pack_id", "int32"),
-    ("price", "int32"),
-    ("due", TIME),
+PURCHASES: Schema = (
+    Column("user_id", "int32"),
+    Column("gem_pack_id", "int32"),
+    Column("price", "int32"),
+    Column("due", TIME),
 )
-"""Columns of an event in their order: 20 bytes a row. ``due`` is handed over as int64 microseconds."""
+"""Columns of a purchase: 20 bytes. ``due`` is made as int64 microseconds."""
+PURCHASE_STREAM = Stream("purchases", PURCHASES, key="gem_pack_id")
 
 LOWEST_PRICE, HIGHEST_PRICE = 99, 9_999
 """Cents. Every price between them is as likely as any other."""
@@ -36,35 +38,22 @@ _PRICES = np.uint64(HIGHEST_PRICE - LOWEST_PRICE + 1)
 _SCATTER = np.uint64(0xD6E8FEB86659FD93)  # odd, so that no bit of the word is lost
 
 
-class Buying(Protocol):
-    """The parameters that decide who buys what."""
-
-    @property
-    def users(self) -> int: ...
-
-    @property
-    def gem_packs(self) -> int: ...
-
-    @property
-    def distribution(self) -> Distribution: ...
-
-
 @dataclass(frozen=True)
 class Purchases:
-    """One stream of purchases, any part of which can be had at once.
+    """One stream of purchases, any range of which can be made without those before it.
 
     ``origin`` is the moment at which the load begins, in nanoseconds since the epoch: event n is due at
     ``origin + plan.due(n)``. ``seed`` and ``stream`` decide everything else.
     """
 
-    params: Buying
+    params: PurchaseParams
     plan: Plan
     seed: int
     stream: int = 0
     origin: int = 0
 
     def events(self, start: int, stop: int, stride: int = 1, offset: int = 0) -> Columns:
-        """Those of the events ``start … stop − 1`` whose number mod ``stride`` is ``offset``, as SCHEMA has them.
+        """Those of the events ``start … stop − 1`` whose number modulo ``stride`` is ``offset``.
 
         Partition p of P is ``stride=P, offset=p``.
         """
@@ -74,7 +63,7 @@ class Purchases:
         due = self.plan.due_range(first, stop, stride, origin=self.origin, unit=1_000)
         users, packs, prices = (np.empty(len(due), np.int32) for _ in range(3))
         size = min(len(due), ROWS)
-        counter = Counter(state_of(self.seed, self.stream), stride, size)
+        counter = CountedWords(stream_state(self.seed, self.stream), stride, size)
         keys = Keys(self.params.distribution, self.params.gem_packs, size, np.int32)
         spare = np.empty(size, np.uint64)
         for low in range(0, len(due), ROWS):
@@ -92,7 +81,7 @@ class Purchases:
         A few thousand at a time; the columns are overwritten by the next step.
         """
         size = max(0, min(stop - start, ROWS))
-        counter = Counter(state_of(self.seed, self.stream), 1, size)
+        counter = CountedWords(stream_state(self.seed, self.stream), 1, size)
         keys = Keys(self.params.distribution, self.params.gem_packs, size, np.int64)
         work, packs, prices = np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.int64)
         for low in range(start, stop, ROWS):
