@@ -74,6 +74,11 @@ CLOCK_BY_NAME = {
     *("streamgauge.install.ensure", "streamgauge.install.jars"),  # wait for package managers
     "streamgauge.transports.kafka.brokers.start",  # waits for brokers
 }
+NAME_NO_TRANSPORT = {"model", "workloads", "parse"}
+KAFKA_BY_NAME = {
+    "streamgauge.model.papers",  # the name of a paper
+    "streamgauge.parse.combine",  # the table of transports
+}
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -234,6 +239,14 @@ def catch_all_only_outermost(module: Module) -> list[str]:
     return breaches
 
 
+def few_name_a_transport(module: Module) -> list[str]:
+    """``model``, ``workloads`` and ``parse`` do not know Kafka."""
+    if module.package not in NAME_NO_TRANSPORT or module.name in KAFKA_BY_NAME:
+        return []
+    named = [number for number, line in enumerate(module.text.splitlines(), 1) if "kafka" in line.lower()]
+    return [_breach(module, number, "Kafka is for transports/kafka") for number in named]
+
+
 def names_say_what_they_do(module: Module) -> list[str]:
     """No utils, helpers, common or manager."""
     vague = VAGUE & {word for part in module.name.split(".") for word in part.split("_")}
@@ -249,5 +262,6 @@ RULES: tuple[Rule, ...] = (
     pyspark_stays_in_its_packages,
     nothing_unsafe,
     catch_all_only_outermost,
+    few_name_a_transport,
     names_say_what_they_do,
 )

@@ -36,7 +36,7 @@ class Ceilings:
     queue: float
     """From the generator through the queue, or the broker, to a consumer that does nothing, flat out."""
     collector: float
-    """0 on Kafka: outputs are read from their topic when the trial is over."""
+    """0 over a broker: its outputs are read when the trial is over."""
     rate: float
     """The rate at which the schedule lag was measured."""
     lag_p50: float

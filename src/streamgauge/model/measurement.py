@@ -87,14 +87,14 @@ class Measurement:
     schedule_lag_worst: float = 0.0
     """The largest send delay."""
     append_delay_p99: float = 0.0
-    """From when events were due until the Kafka broker had appended them; 0 on the queue."""
+    """From when events were due until the broker had appended them; 0 on the queue."""
     append_delay_worst: float = 0.0
     hiccups: dict[str, float] = field(default_factory=dict)
     """The longest time of each second for which the load driver's process was not woken, by statistic; empty: none."""
     collector_hiccups: dict[str, float] = field(default_factory=dict)
     """The same of the collector's process."""
     skew: float = 0.0
-    """How far one Kafka partition was behind another at most, in nanoseconds of event time."""
+    """How far one partition was behind another at most, in nanoseconds of event time."""
     achieved_share: float = 1.0
     run_delay_share: float = 0.0
     foreign_share: float = 0.0

@@ -18,7 +18,7 @@ Kind = Literal[
     "event-time",  # one count per output row, in the second in which it was due
     "processing-time",
     "send-delay",  # one count per event: how late the generator sent it, in the second in which it was due
-    "append-delay",  # the same until the Kafka broker had appended it; nothing on the queue
+    "append-delay",  # the same until the broker had appended it; nothing on the queue
     "event-time-windows",  # one count per window result: its largest latency
     "processing-time-windows",
     "missing",  # one count per row that was due and never came: what it has waited at least
@@ -61,7 +61,7 @@ class Latencies:
 # What each column holds. "Sum" columns add up when two drivers' seconds are merged, "max" columns keep the larger.
 SUMMED = (
     "offered",  # events that the plan wanted in this second
-    "published",  # events put into the queue, or confirmed by the Kafka broker
+    "published",  # events put into the queue, or confirmed by the broker
     "served",  # events handed to the SUT
     "acknowledged",  # events that the SUT is done with
     "acks",  # acknowledgements (micro-batch ends)
@@ -82,7 +82,7 @@ LARGEST = (
     "run_delay",  # nanoseconds the driver's threads waited for a CPU
     "hiccup",  # nanoseconds: longest time for which the driver's process was not woken
     "collector_hiccup",  # nanoseconds: the same of the collector
-    "skew",  # nanoseconds of due time: how far one Kafka partition was behind another at most
+    "skew",  # nanoseconds of due time: how far one partition was behind another at most
     "clock_step",  # nanoseconds: wall clock against monotonic clock
     "foreign",  # parts per million of the SUT's cores that were neither idle nor ours; only sums are above zero
     "steal",  # parts per million that the hypervisor took of the SUT core with the most steal time in the trial
