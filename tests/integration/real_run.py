@@ -4,7 +4,8 @@ from pathlib import Path
 
 from real_trial import PLACEMENT
 
-from streamgauge.model.calibration import QUEUE, Calibration, Ceilings
+from streamgauge.model.calibration import Calibration, Ceilings
+from streamgauge.model.experiment import QUEUE
 from streamgauge.run.environment import machine_name
 from streamgauge.store.calibrations import keep
 

@@ -69,7 +69,7 @@ def test_a_broker_that_is_stopped_for_three_seconds_makes_a_trial_invalid_and_is
     print(_line("broker stopped", share, played))
     assert played.verdict.kind is VerdictKind.INVALID, played
     assert played.measured.append_delay_worst > 2 * SECOND, "the events of the standstill are counted"
-    played.is_(VerdictKind.INVALID, "delay until the Kafka broker appended events")
+    played.is_(VerdictKind.INVALID, "delay until the broker appended events")
 
 
 @pytest.mark.parametrize("time", TIMES)

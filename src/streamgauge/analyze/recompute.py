@@ -58,7 +58,7 @@ def latencies(spark: SparkSession, journals: Journals, outputs: list[DataFrame])
 
 
 def delayed(spark: SparkSession, journals: Journals) -> DataFrame:
-    """Send delays, and on Kafka append delays, as latencies are counted."""
+    """Send delays, and with a broker append delays, as latencies are counted."""
     ticks, samples, appends = (
         files.of_drivers(spark, journals, name, schema)
         for name, schema in (

@@ -1,4 +1,4 @@
-"""What the load driver and the Kafka broker did wrong, each judged for what it can spoil.
+"""What the load driver and the broker did wrong, each judged for what it can spoil.
 
 *Late events* (sent or appended after they were due) count in lag and in event-time latency, so 99 % of them may be late
 by a share of what is judged: a tenth of a latency objective, a quarter of what the lag may grow by.
@@ -49,10 +49,10 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
     late_generator = m.schedule_lag_p99 > most or m.schedule_lag_worst > MOST_STANDSTILL
     # a broker that stands still holds the generator up too, when it takes in all at once afterwards
     held_up = m.append_delay_p99 - m.schedule_lag_p99 > most
-    broker = trial.transport.name == "kafka" and (held_up or not late_generator)
+    broker = trial.transport.has_broker and (held_up or not late_generator)
     faults = []
     if m.judged_seconds and m.achieved_share < LEAST_ACHIEVED:
-        who = "the Kafka broker confirmed" if broker else "the load generator sent"
+        who = "the broker confirmed" if broker else "the load generator sent"
         hint = "give the broker more cores" if broker else "give the load driver more cores"
         faults.append(
             f"{who} {m.achieved_share:.2%} of the planned events (minimum {LEAST_ACHIEVED:.1%}); "
@@ -60,7 +60,7 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
         )
     if broker:
         found = (m.append_delay_p99, m.append_delay_worst)
-        faults += _late("delay until the Kafka broker appended events", "the Kafka broker", *found, (most, limit))
+        faults += _late("delay until the broker appended events", "the broker", *found, (most, limit))
     return faults + _late("send delay", "the load generator", m.schedule_lag_p99, m.schedule_lag_worst, (most, limit))
 
 
@@ -98,10 +98,10 @@ def unless_spoilt(
 def _apart(recording: Recording, measured: Measurement) -> list[str]:
     """Events of a partition that came after the watermark had passed them are dropped by a correct system."""
     watermark, account = float(recording.trial.params.get("watermark", 0)), measured.account
-    if recording.trial.transport.name != "kafka" or not (account.lost or account.wrong) or measured.skew <= watermark:
+    if not recording.trial.transport.has_broker or not (account.lost or account.wrong) or measured.skew <= watermark:
         return []
     return [
-        f"Kafka partitions were {format_duration(measured.skew)} of event time apart (watermark "
+        f"the broker's partitions were {format_duration(measured.skew)} of event time apart (watermark "
         f"{format_duration(watermark)}), so a correct system may have dropped events as late; "
         f"set workload.watermark to more than {format_duration(measured.skew)}"
     ]
@@ -122,7 +122,7 @@ def _explained(trial: Trial, m: Measurement, objective: Objective, check: Check)
     """Why a missed objective says nothing; nothing if it does."""
     over = _excess(m, objective, check)
     at = objective.statistic or "max" if objective.metric in _LATENCIES else "max"
-    collects = objective.metric in _LATENCIES and trial.transport.name != "kafka"  # there the broker stamps outputs
+    collects = objective.metric in _LATENCIES and not trial.transport.has_broker  # a broker stamps outputs itself
     starved = {"load driver": m.hiccups, "collector": m.collector_hiccups if collects else {}}
     for who, pauses in starved.items():
         pause = pauses.get(at, 0.0)

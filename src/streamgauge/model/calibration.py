@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass
 
+from streamgauge.model.experiment import QUEUE
 from streamgauge.model.units import format_duration, format_rate
-
-QUEUE = "queue"
-"""What a calibration over the queue calls its transport; others name what their rates hang on as well."""
 
 CLIP = 0.8
 """A search never goes beyond this share of the driver's flat-out rate; past it the driver would be measured."""
@@ -96,6 +94,7 @@ class Calibration:
     latencies: tuple[LatencyRow, ...] = ()
     seconds: float = 0.0
     transport: str = QUEUE
+    """The queue, or what the rates over another transport depend on: its name, format and other options."""
 
     def problems(self) -> list[tuple[str, str]]:
         """Verdict and reason of the trials that say nothing: the machine was disturbed, or the harness is wrong."""

@@ -7,13 +7,21 @@ from streamgauge.model.objective import Objective
 from streamgauge.model.profile import LoadProfile
 from streamgauge.model.units import SECOND
 
+QUEUE = "queue"
+"""The transport in the memory of the load driver."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
     """A transport and its resolved options. No secret is in them, only where each is to be found."""
 
-    name: str = "queue"
+    name: str = QUEUE
     options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def has_broker(self) -> bool:
+        """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records."""
+        return self.name != QUEUE
 
 
 What = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]

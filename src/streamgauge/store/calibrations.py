@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
 
-from streamgauge.model.calibration import QUEUE, Calibration
+from streamgauge.model.calibration import Calibration
+from streamgauge.model.experiment import QUEUE
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
 

@@ -8,7 +8,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from streamgauge.model.calibration import QUEUE, Calibration, Ceilings
+from streamgauge.model.calibration import Calibration, Ceilings
+from streamgauge.model.experiment import QUEUE
 from streamgauge.model.units import format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote

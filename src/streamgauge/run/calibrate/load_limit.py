@@ -6,8 +6,8 @@ from pathlib import Path
 
 from streamgauge.engines.contract import RealEngine
 from streamgauge.engines.registry import engines
-from streamgauge.model.calibration import QUEUE, UNPROVEN
-from streamgauge.model.experiment import Experiment, TransportChoice
+from streamgauge.model.calibration import UNPROVEN
+from streamgauge.model.experiment import QUEUE, Experiment, TransportChoice
 from streamgauge.model.units import format_rate
 from streamgauge.processes.placement import Placement, place
 from streamgauge.run.environment import machine_name

@@ -118,7 +118,7 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
             "p",
             "Event-time latency is the time from the planned send time of the newest event of a window until its "
             "result was emitted, so it includes waiting in the queue. Processing-time latency starts when the system "
-            "read that event (over Kafka: when the broker appended it). Statistics are over rows; all rows of one "
+            "read that event (with a broker: when the broker appended it). Statistics are over rows; all rows of one "
             "window result have the same latency."
             f"{' ' + as_sentence(said) if said else ''}",
             class_="hint",
