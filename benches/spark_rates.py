@@ -53,8 +53,8 @@ def sustained(variant: str, folder: Path) -> tuple[Finding, str]:
     """What a search found, and how busy Spark was at the failing end."""
     finding, run = searched(asked(variant), folder)
     end = finding.fails or finding.holds
-    said = run.recording(end.trials[-1]).facts.get("explanation", []) if end else []
-    return finding, said[0]["sentence"] if said else ""
+    said = run.recording(end.trials[-1]).facts.explanation if end else ()
+    return finding, said[0].sentence if said else ""
 
 
 def batch(folder: Path, repeats: int) -> dict[str, float]:

@@ -74,10 +74,11 @@ CLOCK_BY_NAME = {
     *("streamgauge.install.ensure", "streamgauge.install.jars"),  # wait for package managers
     "streamgauge.transports.kafka.brokers.start",  # waits for brokers
 }
-NAME_NO_TRANSPORT = {"model", "workloads", "parse"}
+NAME_NO_TRANSPORT = {"model", "stats", "judge", "search", "workloads", "parse", "store", "report", "analyze"}
 KAFKA_BY_NAME = {
     "streamgauge.model.papers",  # the name of a paper
     "streamgauge.parse.combine",  # the table of transports
+    "streamgauge.store.facts",  # reads recordings that have the transport under its name
 }
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
@@ -240,7 +241,7 @@ def catch_all_only_outermost(module: Module) -> list[str]:
 
 
 def few_name_a_transport(module: Module) -> list[str]:
-    """``model``, ``workloads`` and ``parse`` do not know Kafka."""
+    """Packages that hold for all transports do not know Kafka."""
     if module.package not in NAME_NO_TRANSPORT or module.name in KAFKA_BY_NAME:
         return []
     named = [number for number, line in enumerate(module.text.splitlines(), 1) if "kafka" in line.lower()]

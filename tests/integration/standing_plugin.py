@@ -17,6 +17,7 @@ from pydantic import Field
 
 from streamgauge.engines.contract import Deployment, Endpoints, Ground, Options, Standing, Warming
 from streamgauge.engines.reference.engine import ReferenceDeployment, ReferenceEngine, ReferenceOptions, reference
+from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Duration
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
@@ -75,7 +76,9 @@ class StandingSystem(Standing):
         fails = trial.options["fails"]
         crash = {"crash_after": 2 * CRASH} if fails == "growing" and trial.profile.shape == "steps" else {}
         with reference.deploy(replace(trial, options=trial.options | crash), endpoints, self._starts) as deployment:
-            yield Told(*deployment.processes(), said={"standing": standing()}, fails=fails)
+            yield Told(
+                *deployment.processes(), facts=EngineFacts("standing", settings={"standing": standing()}), fails=fails
+            )
 
     def left(self) -> tuple[str, ...]:
         """Nothing."""
@@ -89,11 +92,11 @@ class StandingSystem(Standing):
 class Told(ReferenceDeployment):
     """A deployment that tells how many systems stay up, or cannot tell anything."""
 
-    def __init__(self, running: Running, *, said: dict[str, Any], fails: str) -> None:
-        super().__init__(running, said)
+    def __init__(self, running: Running, *, facts: EngineFacts, fails: str) -> None:
+        super().__init__(running, facts)
         self._fails = fails
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineFacts:
         """How many systems stay up."""
         if self._fails == "describe":
             raise ConnectionError("its page of settings does not answer")

@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.analyze.journals import Journals
+from streamgauge.model.facts import COLLECTOR, CONTROLLER, DRIVER, SUT
 from streamgauge.model.units import SECOND
 from streamgauge.processes.placement import Placement
 from streamgauge.run.collector.collector import HICCUPS, SECONDS, Archive
 from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, Tally, gather, latency_rows, tally
 from streamgauge.run.driver.journals import Chronicle, Ticks
 from streamgauge.run.monitor.monitor import CORES, ROLES
-from streamgauge.run.trial.assemble import DRIVER, MISSING, SUT
+from streamgauge.run.trial.assemble import MISSING
 from streamgauge.store.journal import Journal
 from streamgauge.transports.kafka.ledger import Append
 from streamgauge.transports.ledger import Ack
@@ -207,7 +208,7 @@ def watch(folder: Path, length: int, random: Random) -> None:
     with Journal(folder / "monitor-roles", ROLES) as roles, Journal(folder / "monitor-cores", CORES) as cores:
         for second in range(length):
             time = (second + 1) * SECOND + int(random.choice([0, 1, SECOND // 2, -SECOND // 2, SECOND // 2 + 1]))
-            for role in (DRIVER, "collector", SUT, "controller", SUT):
+            for role in (DRIVER, COLLECTOR, SUT, CONTROLLER, SUT):
                 numbers: dict[str, npt.ArrayLike] = {
                     name: [int(random.integers(0, 10**9))] for name in ROLES.names if name != "role"
                 }

@@ -65,7 +65,9 @@ def test_a_trial_over_kafka_holds_and_its_outputs_are_the_reference_answer(form:
 
 def test_latencies_over_kafka_are_those_of_the_engines_log_on_the_brokers_clock(tmp_path: Path) -> None:
     played = play(trial(50_000.0, {"delay": "100ms"}), tmp_path)
-    start_ns, wall_ns = played.recording.facts["start_ns"], played.recording.facts["wall_ns"]
+    start_ns, wall_ns = played.recording.facts.start_ns, played.recording.facts.wall_ns
+    assert start_ns is not None
+    assert wall_ns is not None
     true = np.median(truth(tmp_path).latencies(start_ns, wall_ns)) / 1000
     outputs = read_parts(tmp_path / "outputs" / "outputs")
     assert outputs is not None

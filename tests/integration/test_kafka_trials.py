@@ -18,6 +18,7 @@ from real_trial import Played, play, trial
 
 from streamgauge.cli.cache import cache_folder
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.facts import BROKER
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
@@ -72,17 +73,19 @@ def test_a_trial_over_kafka_keeps_the_books_of_one_over_the_queue(tmp_path: Path
     asked, ground = on(one)
     played = play(asked, tmp_path / "trial", kafka=ground)
     is_sound(played)
-    clock = played.recording.facts["kafka"]["clock"]
-    assert abs(clock["offset_ms"]) <= clock["within_ms"] < 5  # one machine, one clock
-    rounds = played.recording.facts["kafka"]["warm"]
+    transport = played.recording.facts.transport
+    assert transport is not None
+    assert transport.clock is not None
+    assert abs(transport.clock.offset_ms) <= transport.clock.within_ms < 5  # one machine, one clock
+    rounds = transport.settings["warm"]
     assert max(rounds) > rounds[0], "a broker becomes faster while it is warmed up"
     assert played.measured.latencies["event-time"].percentiles["p50"] < SECOND
     rows = outputs(played)
     assert len(rows) == played.recording.outcome.account.observed
     assert {int(str(row["emitted_us"])) % 1000 for row in rows} == {0}  # the broker's clock: whole milliseconds
-    use = played.recording.facts["broker_use"]
-    assert 0 < use["cores"] < 2
-    assert use["written_per_s"] >= 0  # none where the folder is in memory
+    use = played.recording.facts.roles[BROKER]
+    assert 0 < use.cores < 2
+    assert use.written_per_s >= 0  # none where the folder is in memory
     assert ground.administration().runs() == {}  # its topics are gone
 
 

@@ -89,7 +89,7 @@ def test_its_recording_is_what_the_journals_in_its_folder_say(made: Made) -> Non
         assert recording.seconds[name].tolist() == again[name].tolist(), name
     kept, found = (s.latency("event-time") for s in (recording.seconds, again))
     assert kept.count.sum() == found.count.sum() > 0
-    assert "the driver on core" in recording.facts["placement"]
+    assert "the driver on core" in recording.facts.placement
 
 
 def test_its_journals_agree_with_each_other_and_with_the_plan(made: Made) -> None:

@@ -68,9 +68,9 @@ def test_latencies_progress_and_explanation_are_recorded(session: SparkSession, 
     assert played.verdict.kind is not VerdictKind.FAILED, played
     for kind in ("event-time", "processing-time"):
         assert played.measured.latencies[kind].least > 0, played
-    facts = played.recording.facts
-    assert (facts["engine"], facts["cores"], facts["profile"]) == ("spark", list(PLACEMENT.sut), "tuned")
-    assert {"cores", "batch overhead", "state"} <= {line["what"] for line in facts["explanation"]}
+    facts, engine = played.recording.facts, played.recording.facts.engine
+    assert (engine.name, engine.settings["cores"], engine.settings["profile"]) == ("spark", [*PLACEMENT.sut], "tuned")
+    assert {"cores", "batch overhead", "state"} <= {part.what for part in facts.explanation}
     batches = read_log(tmp_path / BATCH_LOG)
     assert batches["input_rows"].sum() == sum(played.recording.seconds["acknowledged"].tolist()) + _tail(played)
     assert max(batches["state_rows"]) > 0

@@ -118,7 +118,7 @@ def test_a_system_ends_when_the_search_of_its_engine_ends(tmp_path: Path) -> Non
     assert said.code in (0, 3, 6), said.err
     kept = Store(tmp_path / "runs").find("@last").trials()
     assert {each.trial.engine for each in kept} == {"one", "two"}
-    assert [each.facts["standing"] for each in kept] == [1] * len(kept)
+    assert [each.facts.engine.settings["standing"] for each in kept] == [1] * len(kept)
 
 
 def test_an_engine_that_cannot_describe_itself_does_not_spoil_its_trial(tmp_path: Path) -> None:

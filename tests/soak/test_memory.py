@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from real_trial import PLACEMENT, play, trial
 
+from streamgauge.model.facts import DRIVER
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
-from streamgauge.run.trial.assemble import DRIVER
 from streamgauge.store.journal import read_rows
 
 pytestmark = [

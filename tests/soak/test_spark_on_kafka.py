@@ -89,8 +89,8 @@ def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSess
     is_exact(played, session)
     summary = played.measured.latencies["event-time"]
     assert summary.percentiles["p50"] < SECOND, "outputs do not wait for the batch's end"
-    facts = played.recording.facts
-    assert facts["slots"] > len(facts["cores"])
+    settings = played.recording.facts.engine.settings
+    assert settings["slots"] > len(settings["cores"])
 
 
 def test_positions_go_to_a_consumer_group_where_that_is_asked_for(session: SparkSession, tmp_path: Path) -> None:

@@ -3,12 +3,12 @@
 import math
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 
 from streamgauge.judge import measure
 from streamgauge.model.experiment import EngineChoice, Experiment, WorkloadChoice
+from streamgauge.model.facts import EngineFacts, Explanation, Phases, TrialFacts
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.measurement import LatencySummary, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
@@ -63,7 +63,7 @@ def judged(
     purpose: Purpose = "probe",
     reason: str = "",
     *,
-    facts: dict[str, Any] | None = None,
+    facts: TrialFacts = TrialFacts(),  # noqa: B008 (frozen)
 ) -> Judged:
     asked = trial(number, load, purpose)
     latencies: dict[Kind, LatencySummary] = {
@@ -72,7 +72,7 @@ def judged(
     measurement = replace(measure(Recording(asked, seconds(load))), latencies=latencies, lag_trend=None, capacity=None)
     outcome = Outcome(account=Account(expected=100, observed=100, checked=True))
     verdict = Verdict(kind, (reason or "the queue grows by 0/s",))
-    return Judged(asked, measurement, verdict, LENGTH, outcome, facts or {})
+    return Judged(asked, measurement, verdict, LENGTH, outcome, facts)
 
 
 FINDING = Finding(
@@ -88,20 +88,18 @@ FINDING = Finding(
     trials=4,
     also=((0.9, 4),),
 )
-EXPLAINED: dict[str, Any] = {
-    "engine": "simulated",
-    "version": "4.3.0",
-    "placement": "the driver on core 0, the system under test on core 1",
-    "sut_cores": [1],
-    "profile": "tuned",
-    "settings": {"spark.sql.shuffle.partitions": "1"},
-    "wall_ns": 1_767_268_810 * SECOND,
-    "phases": {"starting": 4.0, "load": 36.0, "tail": 2.0, "checking": 1.5},
-    "explanation": [
-        {"what": "python", "share": 0.31, "sentence": "Python workers took 31 % of the core"},
-        {"what": "core", "share": 0.97, "sentence": "its core was 97 % busy"},
-    ],
-}
+LOAD_BEGAN = 1_767_268_810 * SECOND
+EXPLAINED = TrialFacts(
+    EngineFacts("simulated", "4.3.0", settings={"profile": "tuned", "settings": {"spark.sql.shuffle.partitions": "1"}}),
+    placement="the driver on core 0, the system under test on core 1",
+    sut_cores=(1,),
+    wall_ns=LOAD_BEGAN,
+    phases=Phases(starting=4.0, load=36.0, tail=2.0, checking=1.5),
+    explanation=(
+        Explanation("python", 0.31, "Python workers took 31 % of the core"),
+        Explanation("core", 0.97, "its core was 97 % busy"),
+    ),
+)
 ASKED = Experiment(
     name="x",
     workload=WorkloadChoice("windowed-aggregation", {"window": 8 * SECOND, "slide": 4 * SECOND, "users": 10}),

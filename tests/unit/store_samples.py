@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from streamgauge.model.experiment import EngineChoice, Experiment, Span, WorkloadChoice
+from streamgauge.model.facts import EngineFacts, TrialFacts
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.measurement import (
     Check,
@@ -69,6 +70,8 @@ VERDICT = Verdict(
     Estimate(730e3, 1e3),
 )
 
+FACTS = TrialFacts(EngineFacts(settings={"spark": "4.3", "ratio": math.inf}))
+
 FINDING = Finding(
     line="",
     engine="a",
@@ -114,7 +117,7 @@ def seconds(count: int = 5, start: int = 0, per_second: int = 4, seed: int = 1) 
 
 def recording(number: int = 1, engine: str = "a") -> Recording:
     outcome = Outcome("decided", "clearly sustained", ("last line",), Account(expected=10, observed=10))
-    return Recording(trial(number, engine), seconds(), outcome, {"spark": "4.3", "ratio": math.inf})
+    return Recording(trial(number, engine), seconds(), outcome, FACTS)
 
 
 def keep(run: Run, number: int = 1, engine: str = "a") -> StoredTrial:

@@ -77,8 +77,8 @@ def test_the_offset_of_the_clocks_lies_where_all_probes_agree() -> None:
         now += 100
     told = together([offset.said(), None])
     assert told is not None
-    assert abs(told["offset_ms"]) <= told["within_ms"] <= (1.2 + 1) / 2
-    assert told["probes"] == 3
+    assert abs(told.offset_ms) <= told.within_ms <= (1.2 + 1) / 2
+    assert told.probes == 3
 
 
 def test_a_batch_that_nobody_stamped_says_nothing_of_the_clock() -> None:
@@ -95,4 +95,6 @@ def test_a_clock_that_was_set_meanwhile_leaves_a_wider_span_and_not_an_empty_one
     said = offset.said()
     assert said is not None
     assert said["low"] < said["high"]
-    assert together([said])["within_ms"] == pytest.approx(2_499, abs=2)  # type: ignore[index]
+    told = together([said])
+    assert told is not None
+    assert told.within_ms == pytest.approx(2_499, abs=2)

@@ -10,6 +10,7 @@ from pydantic import Field
 from streamgauge.engines.contract import Options
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.experiment import LOAD, Span, TransportChoice, TrialPlan
+from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Duration, Size
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
 from streamgauge.model.units import SECOND
@@ -299,8 +300,8 @@ class _Picky:
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         return ["a heap under 1 KiB cannot start; raise heap"] if options["heap"] < 1024 else []
 
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
-        return options
+    def describe(self, options: dict[str, Any]) -> EngineFacts:
+        return EngineFacts(self.name, options=options)
 
 
 PICKY = {"picky": _Picky()}

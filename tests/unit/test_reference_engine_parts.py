@@ -8,7 +8,7 @@ import pytest
 
 from streamgauge.engines.contract import Conditions, Endpoints, RealEngine
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.engine import ReferenceOptions, queue_is
+from streamgauge.engines.reference.engine import ReferenceOptions, queue_meaning
 from streamgauge.engines.reference.ground_truth import Truth
 from streamgauge.engines.reference.schedule import MOST_BEHIND, Schedule
 from streamgauge.engines.reference.windows import COLUMNS, Faults, Fired, Panes
@@ -194,5 +194,5 @@ def test_case_9_over_kafka_the_engine_says_which_queue_is_meant() -> None:
     on_queue = Endpoints(("grpc+unix:///q.sock",), "grpc+unix:///c.sock", 1, Path("trial"), ())
     topics = KafkaEnds(Cluster("127.0.0.1:9092"), {"purchases": "in"}, "out", "binary")
     over_kafka = Endpoints((), "grpc+unix:///c.sock", 1, Path("trial"), (), kafka=topics)
-    assert queue_is(over_kafka) == {"queue_is": "published − end offset of the last batch that was started"}
-    assert queue_is(on_queue) == {}
+    assert queue_meaning(over_kafka) == "published − end offset of the last batch that was started"
+    assert queue_meaning(on_queue) == ""

@@ -10,9 +10,11 @@ from judge_samples import recording
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.rejudge import rejudge, unlike_seconds, unlike_values
 from streamgauge.judge import decide, measure
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.store.durable import FileMark
+from streamgauge.store.facts import facts_from_json
 from streamgauge.store.trials import Extent, StoredTrial
 
 NO_OBJECTIVES: tuple[Objective, ...] = ()
@@ -83,7 +85,7 @@ def test_the_cores_are_those_of_the_trial(
         kept.outcome,
         measured,
         verdict,
-        {"wall_ns": 1_234_567, **facts},
+        facts_from_json({"wall_ns": 1_234_567, **facts}),
         Extent(0, 9, ()),
         marks,
     )
@@ -92,4 +94,4 @@ def test_the_cores_are_those_of_the_trial(
     assert (found.drivers, found.stop, found.origin_us, found.firing) == (2, 9, 1_234, "window_end")
     assert (found.driver_cores, found.sut_cores) == (driver, sut)
     assert journals_of(replace(stored, files={})) is None, "virtual time"
-    assert journals_of(replace(stored, facts={})) is None, "its load never began"
+    assert journals_of(replace(stored, facts=TrialFacts())) is None, "its load never began"

@@ -8,6 +8,7 @@ import pytest
 from report_samples import ASKED, EXPLAINED, FINDING, STORY, judged
 from rich.console import Console
 
+from streamgauge.model.facts import EngineFacts, MicroBatches, TrialFacts, WarmUp
 from streamgauge.model.finding import End, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.report.render.html.page import render_page
@@ -17,19 +18,18 @@ from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.findings import view_run
 from streamgauge.report.view.page import view_page
 from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.store.facts import facts_from_json
 
-WARM: dict[str, Any] = {"warmed": {"seconds": 45, "flat": True, "started": 14.0, "load": 2e5}}
-BATCHES: dict[str, Any] = {
-    "micro_batches": {"count": 15, "mean_ms": 1620.0, "longest_ms": 1900.0, "trigger_ms": 2000.0}
-}
+WARM = replace(EXPLAINED, warm_up=WarmUp(started=14.0, seconds=45, load=2e5, steady=True))
+BATCHES = replace(WARM, micro_batches=MicroBatches(15, 1620.0, 1900.0, 2000.0))
 
 
-def held(number: int = 2, **facts: object) -> Judged:
-    return judged(number, 1e5, VerdictKind.SUSTAINED, "confirm", facts={**EXPLAINED, **WARM, **BATCHES, **facts})
+def held(number: int = 2, facts: TrialFacts = BATCHES) -> Judged:
+    return judged(number, 1e5, VerdictKind.SUSTAINED, "confirm", facts=facts)
 
 
 def failed(number: int, kind: VerdictKind = VerdictKind.OVERLOADED, **measured: Any) -> Judged:  # noqa: ANN401 (fields of a measurement)
-    found = judged(number, 1.04e5, kind, "confirm", facts={**EXPLAINED, **WARM})
+    found = judged(number, 1.04e5, kind, "confirm", facts=WARM)
     return replace(found, measurement=replace(found.measurement, **measured))
 
 
@@ -66,14 +66,15 @@ def test_the_result_says_what_others_took_of_the_cores() -> None:
 
 def test_the_result_says_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
     assert "micro-batches took 1.62s at the passing load, 81% of the trigger" in said()
-    assert "trigger" not in said(replace(RUN, trials=(held(micro_batches={"mean_ms": 300.0}), *TRIALS[1:])))
+    untriggered = held(facts=replace(WARM, micro_batches=MicroBatches(mean_ms=300.0)))
+    assert "trigger" not in said(replace(RUN, trials=(untriggered, *TRIALS[1:])))
 
 
 def test_the_result_says_whether_the_warm_up_became_steady() -> None:
     assert "the warm-up of the system became steady after 45s" in said()
-    cold = held(warmed={"seconds": 60, "flat": False})
+    cold = held(facts=replace(BATCHES, warm_up=WarmUp(seconds=60, steady=False)))
     assert "the warm-up of the system did not become steady in 1m" in said(replace(RUN, trials=(cold, *TRIALS[1:])))
-    unsteady = tuple(replace(t, facts={}, measurement=replace(t.measurement, steady=False)) for t in TRIALS)
+    unsteady = tuple(replace(t, facts=TrialFacts(), measurement=replace(t.measurement, steady=False)) for t in TRIALS)
     asked = replace(ASKED, trial=replace(ASKED.trial, warmup=None))
     assert "every trial became steady after its warm-up, except 2, 3, 5" in said(
         replace(RUN, trials=unsteady, asked=asked)
@@ -88,7 +89,7 @@ def test_without_repeated_starts_the_result_says_one_start() -> None:
 
 
 def test_a_simulated_run_says_nothing_of_cores_and_a_run_without_bounds_nothing_of_them() -> None:
-    virtual = tuple(replace(t, facts={"virtual": True}) for t in TRIALS)
+    virtual = tuple(replace(t, facts=TrialFacts(EngineFacts(simulated=True))) for t in TRIALS)
     assert "cores" not in said(replace(RUN, trials=virtual))
     nothing = replace(RUN, findings=(replace(FINDING, holds=None, fails=None),))
     assert "measured once" not in said(nothing)
@@ -97,7 +98,9 @@ def test_a_simulated_run_says_nothing_of_cores_and_a_run_without_bounds_nothing_
 
 @pytest.mark.parametrize("rubbish", [None, "x", 7, [1], {"mean_ms": "x", "trigger_ms": None}, {"seconds": "x"}])
 def test_what_a_plug_in_says_otherwise_is_left_out(rubbish: object) -> None:
-    assert "trigger" not in said(replace(RUN, trials=(held(micro_batches=rubbish, warmed=rubbish), *TRIALS[1:])))
+    read = facts_from_json({"micro_batches": rubbish, "warmed": rubbish})
+    facts = replace(EXPLAINED, micro_batches=read.micro_batches, warm_up=read.warm_up)
+    assert "trigger" not in said(replace(RUN, trials=(held(facts=facts), *TRIALS[1:])))
 
 
 @pytest.mark.parametrize("width", [40, 80])
@@ -119,7 +122,7 @@ def test_the_page_and_the_document_have_them_too() -> None:
     assert (found["foreign"], found["steal"], found["warmup_steady"]) == (0.013, 0.009, True)
 
 
-SENT = tuple(replace(t, facts={**t.facts, "send_interval_ns": 5_000_000}) for t in TRIALS)
+SENT = tuple(replace(t, facts=replace(t.facts, send_interval_ns=5_000_000)) for t in TRIALS)
 RESOLUTION = (
     "the generator sends every 5ms, so event-time latencies include up to 5ms of waiting to be sent, 2.5ms on average"
 )
@@ -138,8 +141,8 @@ def test_case_17_the_resolution_is_printed_in_the_terminal_and_in_json() -> None
 
 def test_case_17_the_line_on_the_resolution_names_the_queue_and_the_brokers_delay_over_kafka() -> None:
     late = replace(SENT[0], measurement=replace(SENT[0].measurement, append_delay_p99=8e6))
-    queue = {"queue_is": "published − end offset of the last batch that was started"}
-    story = replace(RUN, trials=(replace(late, facts={**late.facts, **queue}), *SENT[1:]))
+    engine = replace(late.facts.engine, queue="published − end offset of the last batch that was started")
+    story = replace(RUN, trials=(replace(late, facts=replace(late.facts, engine=engine)), *SENT[1:]))
     assert "the broker had appended 99 % of the events of every trial within 8ms" in said(story)
     assert said(story).endswith("; queue: published − end offset of the last batch that was started")
 

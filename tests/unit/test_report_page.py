@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from report_samples import EXPLAINED, FINDING, RECORDED, STORY, judged
 
+from streamgauge.model.facts import Explanation
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Outcome
@@ -100,12 +101,12 @@ def test_nothing_is_loaded_from_anywhere() -> None:
 
 def hostile_story() -> Story:
     """A run in which every text that a user, an engine or a log can choose is an attack."""
-    facts = EXPLAINED | {
-        "engine": HOSTILE,
-        HOSTILE: HOSTILE,
-        "placement": HOSTILE,
-        "explanation": [{"what": HOSTILE, "share": 0.5, "sentence": HOSTILE}],
-    }
+    facts = replace(
+        EXPLAINED,
+        engine=replace(EXPLAINED.engine, name=HOSTILE, settings={**EXPLAINED.engine.settings, HOSTILE: HOSTILE}),
+        placement=HOSTILE,
+        explanation=(Explanation(HOSTILE, 0.5, HOSTILE),),
+    )
     bad = judged(3, 1.04e5, VerdictKind.FAILED, "confirm", HOSTILE, facts=facts)
     bad = replace(bad, trial=replace(bad.trial, engine=HOSTILE), outcome=Outcome("crashed", HOSTILE, (HOSTILE,)))
     finding = replace(FINDING, engine=HOSTILE, sentence=HOSTILE, notes=(HOSTILE,), holds=None, also=())

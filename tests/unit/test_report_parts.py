@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from report_samples import EXPLAINED, FINDING, LENGTH, RECORDED, STORY, WARMUP, judged, seconds
+from report_samples import EXPLAINED, FINDING, LENGTH, LOAD_BEGAN, RECORDED, STORY, WARMUP, judged, seconds
 
-from streamgauge.engines.spark.engine import _QUEUE_IS as QUEUE_IS
+from streamgauge.engines.spark.engine import QUEUE_MEANING
+from streamgauge.model.facts import EngineFacts, TrialFacts, WarmUp
 from streamgauge.model.finding import End
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
 from streamgauge.model.objective import SHARES
@@ -23,6 +24,7 @@ from streamgauge.report.view.run_report import Judged
 from streamgauge.report.view.setup import measured_on, settings
 from streamgauge.report.view.time_breakdown import PARTS, where_time_went
 from streamgauge.stats import buckets
+from streamgauge.store.facts import facts_from_json
 
 
 class TestWhyItStoppedThere:
@@ -39,7 +41,7 @@ class TestWhyItStoppedThere:
         assert (found.trial, found.where) == (2, "holds")
 
     def test_the_busy_share_of_the_cores_is_told_for_any_engine(self) -> None:
-        silent = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts={"sut_cores": [1, 2]})
+        silent = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=TrialFacts(sut_cores=(1, 2)))
         assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
         found = why(FINDING, [silent])
         assert found is not None
@@ -64,11 +66,11 @@ class TestWhyItStoppedThere:
         "rubbish", [None, "x", 7, [None], [{"what": "core"}], [{"sentence": " "}], [{"sentence": 3}], {"a": 1}]
     )
     def test_an_explanation_that_is_none_is_left_out(self, rubbish: object) -> None:
-        broken = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts={"explanation": rubbish})
-        assert why(FINDING, [broken]) is None
+        facts = facts_from_json({"explanation": rubbish})
+        assert why(FINDING, [judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)]) is None
 
     def test_a_share_that_is_no_number_has_no_bar(self) -> None:
-        facts: dict[str, Any] = {"explanation": [{"what": "x", "share": float("nan"), "sentence": "said"}]}
+        facts = facts_from_json({"explanation": [{"what": "x", "share": float("nan"), "sentence": "said"}]})
         found = why(FINDING, [judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)])
         assert found is not None
         assert (found.limits[0].share, found.limits[0].sentence) == (None, "said")
@@ -192,12 +194,10 @@ class TestWhatWasChecked:
     def test_unchecked_is_said_with_the_reason(self) -> None:
         plain = replace(STORY.trials[0], outcome=Outcome())
         own = replace(plain, trial=replace(plain.trial, options={"pipeline": "my_job.py:orders"}))
-        told = replace(plain, facts={"unchecked": "its rows have no key."})
         crashed = replace(plain, outcome=Outcome("crashed"))
         for trial, reason in (
             (plain, "there is no reference result"),
             (own, "the job is your own function, and engine.reference names no function"),
-            (told, "its rows have no key."),
             (crashed, "no trial ran to its end (crashed)"),
         ):
             assert f"Correctness is unchecked: {reason}" in outputs_checked([trial])
@@ -222,29 +222,28 @@ class TestWhereTheSecondsWent:
         assert "61% of them in measurement phases" in spent.sentence
 
     def test_a_system_that_serves_many_trials_is_warmed_up_once(self) -> None:
-        warm = [{"started": 14.0, "seconds": 30, "flat": True}, {"started": 10.0, "seconds": 20, "flat": False}]
+        warm = [WarmUp(14.0, 30, steady=True), WarmUp(10.0, 20, steady=False)]
         trials = tuple(
-            judged(n, 1e5, VerdictKind.SUSTAINED, facts={"warmed": warm[which]})
+            judged(n, 1e5, VerdictKind.SUSTAINED, facts=TrialFacts(warm_up=warm[which]))
             for n, which in ((1, 0), (2, 0), (3, 1))
         )
         assert where_time_went(replace(STORY, trials=trials)).warming == pytest.approx(74.0)
         assert where_time_went(STORY).warming is None
 
     def test_without_phases_the_rest_is_one_number(self) -> None:
-        facts = {"wall_ns": EXPLAINED["wall_ns"]}
-        trial = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)
+        trial = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=TrialFacts(wall_ns=LOAD_BEGAN))
         spent = where_time_went(replace(STORY, trials=(trial,)))
         assert spent.totals == (None, 5.0, 30.0, None, None)
         assert spent.rest == pytest.approx(10.0)
         assert spent.rest_is.startswith("starting, drain and checking")
 
     def test_the_pause_before_a_resume_is_nobodys(self) -> None:
-        first, day = EXPLAINED["wall_ns"], 86_400 * SECOND
+        first, day = LOAD_BEGAN, 86_400 * SECOND
         begun = [first - 10 * SECOND, first + day - 7 * SECOND]
         starts = [(first, begun[0]), (first + 40 * SECOND, begun[0]), (first + day, begun[1])]
         trials = tuple(
-            judged(n, 1e5, VerdictKind.SUSTAINED, facts={"wall_ns": wall, "sitting_ns": sitting})
-            for n, (wall, sitting) in enumerate(starts, 1)
+            judged(n, 1e5, VerdictKind.SUSTAINED, facts=TrialFacts(wall_ns=wall, segment_ns=segment))
+            for n, (wall, segment) in enumerate(starts, 1)
         )
         spent = where_time_went(replace(STORY, trials=trials))
         # 10 s, two trials of 35 s that begin 40 s apart; then 7 s and another trial
@@ -253,7 +252,7 @@ class TestWhereTheSecondsWent:
         assert spent.sentence.endswith("without the pauses between them; 71% of them in measurement phases.")
 
     def test_virtual_seconds_are_called_imagined(self) -> None:
-        virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts={"virtual": True})
+        virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts=TrialFacts(EngineFacts(simulated=True)))
         spent = where_time_went(replace(STORY, trials=(virtual,)))
         assert spent.rest is None
         assert "35 s of simulated time" in spent.sentence
@@ -282,8 +281,10 @@ class TestWhatItWasMeasuredOn:
         kafka = {"version": "4.3.0", "brokers": 1, "format": "binary", "replication": 1, "acks": "all"}
         use = {"cores": 0.17, "written_per_s": 18.5 * 2**20, "read_per_s": 0.0}
         clock = {"offset_ms": -0.1, "within_ms": 0.15}
-        facts: list[dict[str, Any]] = [{"kafka": kafka}, {"kafka": kafka | {"clock": clock}, "broker_use": use}]
-        trials = tuple(judged(n + 1, 1e5, VerdictKind.SUSTAINED, facts=f) for n, f in enumerate(facts))
+        stored: list[dict[str, Any]] = [{"kafka": kafka}, {"kafka": kafka | {"clock": clock}, "broker_use": use}]
+        trials = tuple(
+            judged(n + 1, 1e5, VerdictKind.SUSTAINED, facts=facts_from_json(f)) for n, f in enumerate(stored)
+        )
         assert dict(measured_on(replace(STORY, trials=trials)))["transport"] == (
             "Kafka 4.3.0, 1 local broker, binary records, 1 copy, acks all; the brokers used up to 17% of a core in a "
             "trial, 18.5MiB/s written to disk, 0B/s read from it; clocks of generator and broker agree within ±0.25 ms"
@@ -291,7 +292,7 @@ class TestWhatItWasMeasuredOn:
         assert "transport" not in dict(measured_on(STORY)), "the queue is what is meant where nothing is said"
 
     def test_case_17_the_resolution_is_printed_with_the_longest_send_interval(self) -> None:
-        facts: list[dict[str, Any]] = [{"send_interval_ns": 2_000_000}, {"send_interval_ns": 10_000_000}, {}]
+        facts = [TrialFacts(send_interval_ns=interval) for interval in (2_000_000, 10_000_000, 0)]
         trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=f) for n, f in enumerate(facts, 1))
         assert dict(measured_on(replace(STORY, trials=trials)))["resolution"] == (
             "the generator sends every 10ms, so event-time latencies include up to 10ms of waiting to be sent, "
@@ -300,7 +301,8 @@ class TestWhatItWasMeasuredOn:
         assert "resolution" not in dict(measured_on(STORY)), "nothing is sent in simulated time"
 
     def test_case_2_the_longest_append_delay_of_all_trials_is_printed(self) -> None:
-        trials = [judged(n, 1e5, VerdictKind.SUSTAINED, facts={"send_interval_ns": 10_000_000}) for n in (1, 2, 3)]
+        facts = TrialFacts(send_interval_ns=10_000_000)
+        trials = [judged(n, 1e5, VerdictKind.SUSTAINED, facts=facts) for n in (1, 2, 3)]
         for number, delay in ((0, 12e6), (2, 31e6)):
             slow = replace(trials[number].measurement, append_delay_p99=delay)
             trials[number] = replace(trials[number], measurement=slow)
@@ -308,7 +310,8 @@ class TestWhatItWasMeasuredOn:
         assert said.endswith("; the broker had appended 99 % of the events of every trial within 31ms")
 
     def test_case_9_the_report_says_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
-        facts = [{"send_interval_ns": 10_000_000, "queue_is": QUEUE_IS[mode]} for mode in ("micro-batch", "real-time")]
+        engines = [EngineFacts("spark", queue=QUEUE_MEANING[mode]) for mode in ("micro-batch", "real-time")]
+        facts = [TrialFacts(engine, send_interval_ns=10_000_000) for engine in engines]
         trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=facts[n % 2]) for n in range(4))
         said = dict(measured_on(replace(STORY, trials=trials)))["resolution"]
         assert said.split("; ")[1:] == [

@@ -9,6 +9,7 @@ from judge_samples import trial
 
 from streamgauge.engines.contract import VirtualEngine
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
+from streamgauge.model.facts import EngineFacts
 from streamgauge.model.profile import steps
 from streamgauge.model.seconds import COLUMNS, OUTPUT_KINDS, Kind, Seconds, join
 from streamgauge.model.trial import Outcome, Trial
@@ -311,11 +312,7 @@ def test_an_option_that_does_not_exist_is_an_error() -> None:
 
 def test_it_runs_in_virtual_time_and_says_so() -> None:
     assert isinstance(simulated, VirtualEngine)
-    assert simulated.describe({"capacity": 5.0}) == {
-        "engine": "simulated",
-        "virtual": True,
-        "options": {"capacity": 5.0},
-    }
+    assert simulated.describe({"capacity": 5.0}) == EngineFacts("simulated", simulated=True, options={"capacity": 5.0})
 
 
 def test_a_thousand_instances_and_a_hundred_million_events_per_second_are_no_trouble() -> None:

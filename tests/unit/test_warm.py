@@ -18,7 +18,7 @@ def test_a_system_is_warm_once_an_event_costs_what_it_did_before() -> None:
     watch = Warmth(60 * SECOND)
     assert not watch.look(seconds([10] * 35, falling))
     assert watch.look(seconds([10] * 45, [*falling, *[12] * 10]))
-    assert watch.said() == {"microseconds_per_event": [3.0, 2.0, 1.5, *[1.2] * 6], "flat": True}
+    assert (watch.cost_us, watch.steady) == ((3.0, 2.0, 1.5, *[1.2] * 6), True)
 
 
 def test_a_system_may_need_some_time_whatever_it_costs() -> None:
@@ -30,7 +30,7 @@ def test_a_system_may_need_some_time_whatever_it_costs() -> None:
 def test_a_warm_up_ends_at_its_limit_and_says_that_it_was_not_flat() -> None:
     watch = Warmth(10 * SECOND)
     assert watch.look(seconds([0] * 10, [5] * 10))
-    assert watch.said() == {"microseconds_per_event": [], "flat": False}
+    assert (watch.cost_us, watch.steady) == ((), False)
 
 
 def grown(load: list[int], *, costs: float, behind: int = 0) -> Seconds:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from streamgauge.model.facts import TrialFacts
 from streamgauge.store.journal import GROWING, WHOLE, read_rows
 from streamgauge.store.trials import StoredTrial
 
@@ -56,14 +57,14 @@ class Journals:
 def journals_of(stored: StoredTrial) -> Journals | None:
     """The journals of a trial on real processes; None of one in virtual time, or whose load never began."""
     drivers = sum(bool(re.fullmatch(r"driver-[0-9]+\.json", name)) for name in stored.files)
-    if not drivers or "wall_ns" not in stored.facts:
+    if not drivers or stored.facts.wall_ns is None:
         return None
     driver_cores, sut_cores = _cores(stored.facts)
     return Journals(
         folder=stored.path,
         drivers=drivers,
         stop=stored.extent.count,
-        origin_us=int(stored.facts["wall_ns"]) // 1_000,
+        origin_us=stored.facts.wall_ns // 1_000,
         firing=_order(stored.path / "collector.json").get("firing"),
         driver_cores=driver_cores,
         sut_cores=sut_cores,
@@ -78,11 +79,11 @@ def _order(path: Path) -> dict[str, Any]:
     return order
 
 
-def _cores(facts: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The cores of the driver and of the SUT; early recordings have them in a sentence alone."""
-    if "driver_cores" in facts:
-        return tuple(facts["driver_cores"]), tuple(facts["sut_cores"])
-    said = _SENTENCE.fullmatch(str(facts.get("placement", "")))
+def _cores(facts: TrialFacts) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The cores of the load driver and of the SUT; early recordings have them only in a sentence."""
+    if facts.driver_cores or facts.sut_cores:
+        return facts.driver_cores, facts.sut_cores
+    said = _SENTENCE.fullmatch(facts.placement)
     return (_numbers(said[1]), _numbers(said[2])) if said else ((), ())
 
 

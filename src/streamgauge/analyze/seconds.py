@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from streamgauge.analyze.journals import together
+from streamgauge.model.facts import DRIVER, SUT
 from streamgauge.model.seconds import WINDOW_KINDS, Kind
 from streamgauge.model.units import SECOND
 
@@ -123,8 +124,6 @@ def _together(single: DataFrame) -> DataFrame:
     return either.withColumn("ack_lag", lag).drop("lags")
 
 
-SUT = "system under test"
-DRIVER = "driver"
 _MILLION = 1_000_000
 
 

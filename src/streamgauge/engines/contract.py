@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from streamgauge.install.jars import Wanted
 from streamgauge.model.experiment import Dimension, Span, TransportChoice, WorkloadChoice
+from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.options import Options as Options  # noqa: PLC0414 - engines of other packages import it from here
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Outcome, Trial
@@ -37,7 +38,7 @@ class Engine(Protocol):
     def check(self, options: dict[str, Any]) -> Sequence[str]:
         """Problems that can be told before any minute is spent, each a sentence with its fix."""
 
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, options: dict[str, Any]) -> EngineFacts:
         """Versions and effective settings, for the manifest."""
 
 
@@ -146,13 +147,10 @@ class Deployment(Protocol):
     def processes(self) -> tuple[Running, ...]:
         """Its children, for the monitor and for the last lines of their logs."""
 
-    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
-        """The engine's own numbers between two moments of the monotonic clock: an explanation, never the measurement.
+    def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
+        """The engine's own numbers between two moments of the monotonic clock: they explain, and never measure."""
 
-        ``explanation`` among them is a list of ``what``, ``share`` and ``sentence``, the largest share first.
-        """
-
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineFacts:
         """Versions and effective settings, for the manifest."""
 
     def end(self) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ending, Outcome, Trial
@@ -106,8 +107,8 @@ class Simulated:
             problems.append("batch_cost needs batch_interval, the time from one micro-batch to the next")
         return problems
 
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
-        return {"engine": self.name, "virtual": True, "options": options}
+    def describe(self, options: dict[str, Any]) -> EngineFacts:
+        return EngineFacts(self.name, simulated=True, options=options)
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two micro-batches at most while it keeps up; 0: it serves continuously."""

@@ -249,7 +249,7 @@ def _carries(recording: Recording, warm: int) -> float:
     moments = judged["ack_time"][acked[[0, -1]]] / SECOND - judged.start
     begun, ended = np.interp(moments, np.arange(len(used)), used)
     events = float(judged["acknowledged"][acked[0] + 1 : acked[-1] + 1].sum())
-    return len(recording.facts.get("sut_cores", ())) * events / (ended - begun) if ended > begun else 0.0
+    return len(recording.facts.sut_cores) * events / (ended - begun) if ended > begun else 0.0
 
 
 def _share(judged: Seconds, name: str) -> float:

@@ -1,9 +1,10 @@
 """Trial and Recording: the frozen spec of one measurement, and what happened in it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.profile import LoadProfile, planned_load
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.units import SECOND
@@ -108,9 +109,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """What happened in a trial: its seconds, its outcome, and what the engine said of itself."""
+    """What happened in a trial: its seconds, its outcome, and the facts on how it was run."""
 
     trial: Trial
     seconds: Seconds
     outcome: Outcome = Outcome()
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: TrialFacts = TrialFacts()

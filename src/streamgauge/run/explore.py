@@ -180,8 +180,8 @@ class _Exploration:
             systems=self.ground.systems,
             kafka=self.ground.kafka,
         )
-        if "wall_ns" in recording.facts:  # in real time: pauses between sittings are told from time spent
-            recording = replace(recording, facts={**recording.facts, "sitting_ns": self.begun})
+        if recording.facts.wall_ns is not None:  # in real time: pauses between run segments are no time spent
+            recording = replace(recording, facts=replace(recording.facts, segment_ns=self.begun))
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)
         partial.finish(recording, measurement, verdict)

@@ -73,9 +73,8 @@ def hint_of(run: Run, engine: str, start: int = 0) -> float:
     Without it a search that went by the hint would be answered as one that did not, and be called unfinished.
     """
     own = (kept for kept in run.trials() if (kept.trial.engine, kept.trial.ask.start) == (engine, start))
-    first = next((kept.facts for kept in own), {})
-    warmed = first.get("warmed", {})
-    return float(warmed.get("reach", 0.0)) if isinstance(warmed, Mapping) else 0.0
+    warm_up = next((kept.facts.warm_up for kept in own), None)
+    return float(warm_up.estimated_limit or 0.0) if warm_up else 0.0
 
 
 def spent(run: Run) -> int:

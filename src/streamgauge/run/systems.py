@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from streamgauge.engines.contract import Engine, Ground, Standing, StandingEngine
+from streamgauge.model.facts import WarmUp
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.processes.clock import elapsed_ns
@@ -37,7 +38,7 @@ class _System:
     standing: Standing
     engine: StandingEngine
     workload: Workload[Any]
-    said: dict[str, Any]
+    warm_up: WarmUp
 
 
 class NotStanding(Exception):
@@ -111,11 +112,12 @@ class Systems:
         )
         return float(found)  # as it is kept: a run that goes on, or is asked again, must find the same
 
-    def facts(self, trial: Trial) -> dict[str, Any]:
-        """What is said of the system that served a trial."""
+    def warm_up(self, trial: Trial) -> WarmUp | None:
+        """How the system that served a trial was started and warmed up; None if there is no such system."""
         found, reached = self._systems.get(trial.engine), self._reached.get(trial.engine)
-        said = (found.said if found else {}) | ({} if reached is None else {"reach": reached})
-        return {"warmed": said} if said else {}
+        if found is None and reached is None:
+            return None
+        return replace(found.warm_up if found else WarmUp(), estimated_limit=reached)
 
     def done(self, engine: Engine, trial: Trial, *, intact: bool) -> None:
         """A trial is over. What is not shared, or is not clean, does not serve another."""
@@ -145,7 +147,8 @@ class Systems:
                 standing = engine.stand(trial.options, ground, self._launcher)
         except (LaunchError, LineError) as error:
             raise NotStanding(unstarted(error)) from error
-        system = _System(standing, engine, workload, {"started": round((elapsed_ns() - begun) / SECOND, 1)})
+        took = WarmUp(started=round((elapsed_ns() - begun) / SECOND, 1))
+        system = _System(standing, engine, workload, took)
         if engine.warming(trial.options).limit:
             try:
                 self._warm_up(system, trial, folder / "warm-up")
@@ -172,7 +175,9 @@ class Systems:
                 detail = f"in the warm-up of {trial.engine}: {outcome.detail}"
             raise NotStanding(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
         self._say(f"The warm-up took {format_duration(seconds * SECOND)}")
-        system.said |= {"seconds": seconds, "load": warming.load, **warmth.said()}
+        system.warm_up = replace(
+            system.warm_up, seconds=seconds, load=warming.load, cost_us=warmth.cost_us, steady=warmth.steady
+        )
 
     def _unjudged(self, system: _System, trial: Trial, watch: Watcher, folder: Path) -> Recording:
         """A load that is not judged, and what happened under it."""

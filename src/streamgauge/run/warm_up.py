@@ -54,10 +54,15 @@ class Warmth:
         lasted = seconds.stop * SECOND
         return lasted >= self.limit or (lasted >= self.least and flat(self.costs))
 
-    def said(self) -> dict[str, object]:
-        """For the manifest: microseconds of CPU per event, stretch after stretch, and whether they came to rest."""
-        costs = [round(cost, 3) for cost in self.costs if math.isfinite(cost)]
-        return {"microseconds_per_event": costs, "flat": flat(self.costs)}
+    @property
+    def cost_us(self) -> tuple[float, ...]:
+        """Microseconds of CPU time per event, from one part of the warm-up to the next."""
+        return tuple(round(cost, 3) for cost in self.costs if math.isfinite(cost))
+
+    @property
+    def steady(self) -> bool:
+        """Whether an event costs what it cost before."""
+        return flat(self.costs)
 
 
 @dataclass(slots=True)

@@ -19,7 +19,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from streamgauge.model.facts import TrialFacts
 from streamgauge.store.durable import NewerFormat, StoreError, told
+from streamgauge.store.facts import facts_to_json
 
 FORMAT = 2
 """The format that is written."""
@@ -85,6 +87,8 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
 
 
 def _plain_whole(value: object) -> Any:  # noqa: ANN401
+    if isinstance(value, TrialFacts):
+        return plain(facts_to_json(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -3,8 +3,11 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from pydantic import PlainValidator
+
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.seconds import KINDS, Kind, Seconds
 from streamgauge.model.trial import Outcome, Recording, Trial
@@ -21,6 +24,7 @@ from streamgauge.store.durable import (
     told,
     write_synced,
 )
+from streamgauge.store.facts import facts_from_json
 
 MANIFEST = "manifest.json"
 SPEC = "trial.json"
@@ -43,7 +47,7 @@ class Manifest:
     outcome: Outcome
     measurement: Measurement
     verdict: Verdict
-    facts: dict[str, Any]
+    facts: Annotated[TrialFacts, PlainValidator(facts_from_json)]
     extent: Extent
     files: dict[str, FileMark]
     format: int = FORMAT
@@ -59,7 +63,7 @@ class StoredTrial:
     outcome: Outcome
     measurement: Measurement
     verdict: Verdict
-    facts: dict[str, Any]
+    facts: TrialFacts
     extent: Extent
     files: dict[str, FileMark]
     format: int = FORMAT

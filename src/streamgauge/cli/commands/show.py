@@ -152,7 +152,7 @@ def _again(run: "Run", trial: int | None, talk: Talk) -> NoReturn:
     from streamgauge.run.result import ExitCode
 
     trials, parts = chosen_trials(run, trial), []
-    real = {stored.trial.number: "placement" in stored.facts for stored in trials}
+    real = {stored.trial.number: bool(stored.facts.placement) for stored in trials}
     for one in recomputed(run, trials, talk):
         talk.show(Text(line(one, real[one.number])))
         for difference in one.differences:

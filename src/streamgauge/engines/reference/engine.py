@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from streamgauge import __version__
 from streamgauge.engines.contract import Conditions, Deployment, Endpoints, Failure, Promise, too_fine
+from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import format_count
@@ -115,9 +117,9 @@ class ReferenceEngine:
             )
         return problems
 
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, options: dict[str, Any]) -> EngineFacts:
         """Version and settings, for the manifest."""
-        return {"engine": self.name, "version": __version__, "virtual": False, "options": options}
+        return EngineFacts(self.name, __version__, options=options)
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two batches at most while it keeps up, the wait of its outputs with them."""
@@ -141,8 +143,9 @@ class ReferenceEngine:
         )
         running = starts.start(child, endpoints.folder)
         try:
-            said = {"cores": list(child.cores), **queue_is(endpoints)}
-            yield ReferenceDeployment(running, self.describe(trial.options) | said)
+            facts = self.describe(trial.options)
+            facts = replace(facts, settings={"cores": list(child.cores)}, queue=queue_meaning(endpoints))
+            yield ReferenceDeployment(running, facts)
         finally:
             running.stop()
 
@@ -150,8 +153,8 @@ class ReferenceEngine:
 class ReferenceDeployment:
     """The process while it runs."""
 
-    def __init__(self, running: Running, said: dict[str, Any]) -> None:
-        self._running, self._said = running, said
+    def __init__(self, running: Running, facts: EngineFacts) -> None:
+        self._running, self._facts = running, facts
 
     def alive(self) -> bool:
         """Whether the process runs."""
@@ -165,25 +168,25 @@ class ReferenceDeployment:
         """Nothing more than that its process ended."""
         return None
 
-    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
+    def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
         """Nothing: what it knows of itself is in its log, and read when the trial is over."""
-        return {}
+        return ProbeResult()
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineFacts:
         """Version and effective settings, for the manifest."""
-        return self._said
+        return self._facts
 
     def end(self) -> None:
         """End the process: it has nothing to clean up."""
         self._running.stop()
 
 
-def queue_is(endpoints: Endpoints) -> dict[str, str]:
+def queue_meaning(endpoints: Endpoints) -> str:
     """Over Kafka, what the queue of the report is: the engine tells where each batch ends when it begins to read it.
 
     Nothing on the queue, which knows what it has served.
     """
-    return {} if endpoints.kafka is None else {"queue_is": "published − end offset of the last batch that was started"}
+    return "" if endpoints.kafka is None else "published − end offset of the last batch that was started"
 
 
 def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:

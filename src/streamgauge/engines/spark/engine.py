@@ -4,6 +4,7 @@ import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -26,6 +27,7 @@ from streamgauge.engines.spark.session import CONNECTOR, connector, query_order,
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
 from streamgauge.install.jars import Wanted
 from streamgauge.install.java import java_problem
+from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.options import Options
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND, format_duration
@@ -80,9 +82,9 @@ class SparkEngine:
         named = "spark.jars" in SparkOptions.from_resolved(options).settings
         return frozenset({CONNECTOR}) if transport == "kafka" and not named else frozenset()
 
-    def describe(self, options: dict[str, Any]) -> dict[str, Any]:
+    def describe(self, options: dict[str, Any]) -> EngineFacts:
         """Version and settings, for the manifest."""
-        return {"engine": self.name, "version": _version() or "", "virtual": False, "options": options}
+        return EngineFacts(self.name, _version() or "", options=options)
 
     def trigger(self, options: dict[str, Any]) -> int:
         """Nanoseconds between two micro-batches at most while it keeps up."""
@@ -176,10 +178,10 @@ class SparkSession(Standing):
             answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
         except LineError as error:
             raise self._lost(error) from error
-        said = self.told() | {"outputs": answer["outputs"]} if answer.get("outputs") else self.told()
-        if order.ends.kafka is not None:
-            said["queue_is"] = _QUEUE_IS[order.mode]
-        deployment = SparkDeployment(self, self._running, self._line, order, said)
+        columns = tuple((str(name), str(kind)) for name, kind in answer.get("outputs") or ())
+        queue = QUEUE_MEANING[order.mode] if order.ends.kafka is not None else ""
+        facts = replace(self.facts(), outputs=columns or None, queue=queue)
+        deployment = SparkDeployment(self, self._running, self._line, order, facts)
         deployment.query = str(answer.get("query", ""))
         if "error" in answer:
             sentence = _naming(answer["error"], settings, "")
@@ -205,13 +207,11 @@ class SparkSession(Standing):
         order = query_order(trial, endpoints, self._runtime)
         return float(self._line.ask("batch", _RUN, order=order.model_dump(mode="json"))["seconds"])
 
-    def told(self) -> dict[str, Any]:
-        """What it says of itself, for the manifest."""
+    def facts(self) -> EngineFacts:
+        """What it reports about itself, for the manifest."""
         o = self._options
-        said = {name: self._said[name] for name in ("version", "java", "python", "settings")}
         how = "one session for all trials" if o.isolation == "shared" else "a session for each trial"
-        return said | {
-            "engine": "spark",
+        settings = {name: self._said[name] for name in ("java", "python", "settings")} | {
             "cores": list(self.cores),
             "slots": slots(o),
             "profile": o.profile,
@@ -224,6 +224,7 @@ class SparkSession(Standing):
             "trigger": format_duration(o.trigger) if o.trigger else "as soon as one has ended",
             "session": f"{how}, a separate query for each trial; this is trial {self._served} of the session",
         }
+        return EngineFacts("spark", str(self._said["version"]), settings=settings)
 
     def stop(self) -> None:
         """End the process, and the JVM and the workers with it."""
@@ -231,7 +232,7 @@ class SparkSession(Standing):
         self._running.stop()
 
 
-_QUEUE_IS = {
+QUEUE_MEANING = {
     "micro-batch": "published − end offset of the running micro-batch",
     "real-time": "published − position last reported",
 }
@@ -242,10 +243,10 @@ class SparkDeployment:
     """The query of one trial while it runs."""
 
     def __init__(
-        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, said: dict[str, Any]
+        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, facts: EngineFacts
     ) -> None:
         self._session, self._running, self._line = session, running, line
-        self._folder, self._said = order.folder, said
+        self._folder, self._facts = order.folder, facts
         self._trigger = order.trigger_ns if order.mode == "micro-batch" else 0
         self.query = ""
         """Spark's own number of this start of the query."""
@@ -278,19 +279,18 @@ class SparkDeployment:
         """The session's process."""
         return (self._running,)
 
-    def probe(self, since_ns: int, until_ns: int) -> dict[str, Any]:
+    def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
         """Spark's own numbers of the judged stretch: an explanation."""
-        said = {"explanation": explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))}
-        took = micro_batches(self._folder, since_ns, until_ns, self._trigger)
-        return said | ({"micro_batches": took} if took else {})
+        parts = explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))
+        return ProbeResult(parts, micro_batches(self._folder, since_ns, until_ns, self._trigger))
 
     def watermark(self) -> Watermark | None:
         """The watermark of the last finished micro-batch; None if the query has none."""
         return watermark(self._folder / BATCH_LOG)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> EngineFacts:
         """Versions and effective settings, for the manifest."""
-        return self._said
+        return self._facts
 
     def end(self) -> None:
         """Stop the query, once; the session stays."""

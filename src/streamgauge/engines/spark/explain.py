@@ -2,13 +2,13 @@
 for reading the two journals that the session wrote."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from streamgauge.engines.contract import Watermark
 from streamgauge.engines.toolkit import Ints, read_log
+from streamgauge.model.facts import Explanation, MicroBatches
 from streamgauge.model.units import format_count, format_duration, format_share, format_size
 
 BATCH_LOG, NUMBER_LOG = "spark-batches.arrows", "spark-numbers.arrows"
@@ -30,25 +30,24 @@ BATCHES = (
 NUMBERS = ("time", "jvm_cpu_us", "python_cpu_us", "gc_ms", "compile_ms", "heap_bytes")
 
 Columns = dict[str, Ints]
-Line = dict[str, Any]
 _MILLI = 1_000_000
 
 
-def explain(folder: Path, since_ns: int, until_ns: int, cores: int) -> list[Line]:
+def explain(folder: Path, since_ns: int, until_ns: int, cores: int) -> tuple[Explanation, ...]:
     """The parts of Spark's time between two moments of the monotonic clock, the largest first."""
     numbers, batches = (_between(folder / name, since_ns, until_ns) for name in (NUMBER_LOG, BATCH_LOG))
-    lines = [*_cpu(numbers, cores), *_batches(batches)]
-    return sorted(lines, key=lambda line: -line["share"])
+    parts = [*_cpu(numbers, cores), *_batches(batches)]
+    return tuple(sorted(parts, key=lambda part: part.share or 0.0, reverse=True))
 
 
-def micro_batches(folder: Path, since_ns: int, until_ns: int, trigger_ns: int) -> dict[str, float]:
-    """How long micro-batches took between two moments, beside the trigger; nothing where none ended there."""
+def micro_batches(folder: Path, since_ns: int, until_ns: int, trigger_ns: int) -> MicroBatches | None:
+    """How long micro-batches took between two moments, beside the trigger; None if none ended there."""
     batches = _between(folder / BATCH_LOG, since_ns, until_ns)
     took = batches["trigger_ms"][batches["add_batch_ms"] > 0] if batches else np.zeros(0, np.int64)
     if not len(took):
-        return {}
-    trigger = {"trigger_ms": trigger_ns / _MILLI} if trigger_ns else {}
-    return {"count": len(took), "mean_ms": round(float(took.mean()), 1), "longest_ms": float(took.max()), **trigger}
+        return None
+    trigger = trigger_ns / _MILLI if trigger_ns else None
+    return MicroBatches(len(took), round(float(took.mean()), 1), float(took.max()), trigger)
 
 
 def watermark(path: Path) -> Watermark | None:
@@ -79,11 +78,11 @@ def _between(path: Path, since_ns: int, until_ns: int) -> Columns:
     return {name: column[inside] for name, column in columns.items()}
 
 
-def _line(what: str, share: float, sentence: str) -> Line:
-    return {"what": what, "share": round(float(share), 4), "sentence": sentence}
+def _part(what: str, share: float, sentence: str) -> Explanation:
+    return Explanation(what, round(float(share), 4), sentence)
 
 
-def _cpu(numbers: Columns, cores: int) -> list[Line]:
+def _cpu(numbers: Columns, cores: int) -> list[Explanation]:
     """How busy the cores were, and with what."""
     if not numbers or len(numbers["time"]) < 2:
         return []
@@ -92,29 +91,29 @@ def _cpu(numbers: Columns, cores: int) -> list[Line]:
     jvm, python = change["jvm_cpu_us"] / had, change["python_cpu_us"] / had
     gc, compiler = (change[name] * 1_000 / had for name in ("gc_ms", "compile_ms"))
     noun = "core" if cores == 1 else f"{cores} cores"
-    lines = [
-        _line(
+    parts = [
+        _part(
             "cores",
             jvm + python,
             f"Spark used {format_share(round(jvm + python, 3))} of its {noun}: the JVM {format_share(round(jvm, 3))}, "
             f"the Python workers {format_share(round(python, 3))}",
         ),
-        _line(
+        _part(
             "garbage collection", gc, f"garbage collection took {format_share(round(gc, 3))} of the available core time"
         ),
     ]
     if compiler > 0.01:
-        lines.append(
-            _line(
+        parts.append(
+            _part(
                 "compiler",
                 compiler,
                 f"JIT compilation took {format_share(round(compiler, 3))} of the available core time",
             )
         )
-    return lines
+    return parts
 
 
-def _batches(batches: Columns) -> list[Line]:
+def _batches(batches: Columns) -> list[Explanation]:
     """Where the time of the micro-batches went, and how much state there was."""
     if not batches or not len(batches["time"]) or not batches["trigger_ms"].sum():
         return []
@@ -123,8 +122,8 @@ def _batches(batches: Columns) -> list[Line]:
     planning = float(batches["planning_ms"].sum())
     overhead = total - work
     mean = format_duration(round(total / count) * _MILLI)
-    lines = [
-        _line(
+    parts = [
+        _part(
             "batch overhead",
             overhead / total,
             f"{count} micro-batches of {mean} and {format_count(rows // count)} events on average; "
@@ -135,8 +134,8 @@ def _batches(batches: Columns) -> list[Line]:
     state, held = int(batches["state_rows"].max()), int(batches["state_bytes"].max())
     committing = float(batches["state_commit_ms"].sum()) / total
     if state or held:
-        lines.append(
-            _line(
+        parts.append(
+            _part(
                 "state",
                 committing,
                 f"state: {format_count(state)} rows, {format_size(held)}; writing it took "
@@ -145,7 +144,7 @@ def _batches(batches: Columns) -> list[Line]:
         )
     dropped = int(batches["state_dropped"].sum())
     if dropped:
-        lines.append(
-            _line("late rows", 1.0, f"{format_count(dropped)} rows arrived after the watermark and were dropped")
+        parts.append(
+            _part("late rows", 1.0, f"{format_count(dropped)} rows arrived after the watermark and were dropped")
         )
-    return lines
+    return parts

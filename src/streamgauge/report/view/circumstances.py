@@ -1,6 +1,5 @@
 """The circumstances of a result: what a reader must know to weigh the bounds, each with its figure."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,18 +183,17 @@ def _taken(foreign: float | None, steal: float | None) -> Iterator[str]:
 
 def _batch(passing: Judged | None) -> tuple[float, str] | None:
     """How long micro-batches were, as a share of the trigger: how near the passing end is to the limit."""
-    said = _numbers(passing.facts.get("micro_batches")) if passing else {}
-    mean, trigger = said.get("mean_ms", 0.0), said.get("trigger_ms", 0.0)
-    if not mean or not trigger:
+    batches = passing.facts.micro_batches if passing else None
+    if batches is None or not batches.mean_ms or not batches.trigger_ms:
         return None
-    took = format_duration(round(mean) * SECOND // 1000)
-    return mean / trigger, f"micro-batches took {took} at the passing load, {mean / trigger:.0%} of the trigger"
+    share, took = batches.mean_ms / batches.trigger_ms, format_duration(round(batches.mean_ms) * SECOND // 1000)
+    return share, f"micro-batches took {took} at the passing load, {share:.0%} of the trigger"
 
 
 def _warm(trials: Sequence[Judged], asked: Experiment | None) -> tuple[bool, str] | None:
     """Whether the warm-up became steady: that of a system which serves many trials, or of each trial."""
-    systems = [t.facts["warmed"] for t in trials if isinstance(t.facts.get("warmed"), Mapping)]
-    told = [(warmed["flat"] is True, _numbers(warmed).get("seconds", 0.0)) for warmed in systems if "flat" in warmed]
+    systems = [t.facts.warm_up for t in trials if t.facts.warm_up]
+    told = [(warm_up.steady, warm_up.seconds or 0.0) for warm_up in systems if warm_up.steady is not None]
     if told:
         steady, seconds = min(told)
         took = format_duration(round(seconds) * SECOND)
@@ -207,14 +205,3 @@ def _warm(trials: Sequence[Judged], asked: Experiment | None) -> tuple[bool, str
     steady = all(t.measurement.steady for t in valid)
     shaky = ", ".join(str(t.number) for t in valid if not t.measurement.steady)
     return steady, f"every trial became steady after its warm-up{'' if steady else f', except {shaky}'}"
-
-
-def _numbers(said: object) -> dict[str, float]:
-    """What an engine of another package may have said otherwise is left out."""
-    if not isinstance(said, Mapping):
-        return {}
-    return {
-        str(name): float(value)
-        for name, value in said.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    }

@@ -66,11 +66,6 @@ def _compared(account: Account) -> bool:
 
 
 def _why_not(trials: Sequence[Judged]) -> str:
-    """The engine's own reason first: it knows whose function had no reference."""
-    for judged in trials:
-        said = judged.facts.get("unchecked")
-        if isinstance(said, str) and said.strip():
-            return said.strip().rstrip(".")
     if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
         return "the job is your own function, and engine.reference names no function that computes its expected results"
     broken = [t.outcome.ending for t in trials]
@@ -146,7 +141,7 @@ class RunView:
     exit_code: int
     checked: str
     transport: str = ""
-    """Over what events travelled, where that was Kafka."""
+    """How events were transported, if not over the queue."""
 
 
 def view_run(story: Story) -> RunView:

@@ -1,9 +1,10 @@
 """Latency at what holds and at shares of it, as Karimov's Table II prints it, with the window results beside it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from streamgauge.judge.disturbed import slowed
+from streamgauge.model.facts import RowLatencies
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import LatencySummary
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind
@@ -87,17 +88,17 @@ def updates(finding: Finding, trials: Sequence[Judged]) -> str:
     """Where windows came out many times: the event-time latency of their first rows and of their last ones."""
     told = []
     for at, judged in latency_points(finding, trials):
-        said = judged.facts.get("updates")
-        if isinstance(said, Mapping) and said:
-            told.append(f"at {at} " + ", ".join(_rows(name, said[name]) for name in ("first", "last") if name in said))
+        rows = (("first", judged.facts.updates.first), ("last", judged.facts.updates.last))
+        if known := [_rows(name, found) for name, found in rows if found]:
+            told.append(f"at {at} {', '.join(known)}")
     if not told:
         return ""
     return f"windows were emitted at every change; event-time latency {'; '.join(told)}"
 
 
-def _rows(name: str, said: Mapping[str, float]) -> str:
-    shares = (f"p{share} {brief(said[f'p{share}_ms'] * 1e6)}" for share in (50, 90, 99))
-    return f"of the {name} row of each window {' '.join(shares)}"
+def _rows(name: str, found: RowLatencies) -> str:
+    shares = (("p50", found.p50_ms), ("p90", found.p90_ms), ("p99", found.p99_ms))
+    return f"of the {name} row of each window {' '.join(f'{share} {brief(value * 1e6)}' for share, value in shares)}"
 
 
 def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:

@@ -1,10 +1,9 @@
 """Why it stopped there: what the trial at the failing end says of the system under test, with figures."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.finding import Finding
 from streamgauge.model.units import format_rate
 from streamgauge.report.view.run_report import Judged, failing, holding
@@ -46,20 +45,10 @@ def _limits(judged: Judged) -> tuple[Limit, ...]:
     return (*told, *own, *_capacity(judged))
 
 
-def explanation(facts: dict[str, Any]) -> list[Limit]:
-    """What the engine explains of itself. It comes from a plug-in, so whatever has no sentence is left out."""
-    said = facts.get("explanation")
-    found = []
-    for entry in said if isinstance(said, (list, tuple)) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("sentence"), str) and entry["sentence"].strip():
-            found.append(Limit(str(entry.get("what", "")), _share(entry.get("share")), entry["sentence"].strip()))
+def explanation(facts: TrialFacts) -> list[Limit]:
+    """How the engine explains its throughput, the largest share first."""
+    found = [Limit(part.what, part.share, part.sentence) for part in facts.explanation]
     return sorted(found, key=lambda limit: -1.0 if limit.share is None else limit.share, reverse=True)
-
-
-def _share(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return None
-    return float(value)
 
 
 def busy_share(judged: Judged) -> float | None:

@@ -51,7 +51,7 @@ def view_page(story: Story, recorded: Mapping[int, Seconds]) -> PageView:
         charts=all_charts(story, wanted, recorded),
         not_charted=len(story.trials) - len(wanted),
         beside=_beside(story),
-        same=next((system for t in story.trials if (system := paper_figures.like(str(t.facts.get("engine", ""))))), ""),
+        same=next((system for t in story.trials if (system := paper_figures.like(t.facts.engine.name))), ""),
         text=story.text,
         when="" if story.created is None else f"{story.created:%Y-%m-%d %H:%M} UTC",
         command=" ".join(["streamgauge", *story.command[1:]]) if story.command else "",

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from streamgauge.model.experiment import Experiment
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.trial import Ask, Outcome, Trial
@@ -20,7 +21,7 @@ class Judged:
     verdict: Verdict
     seconds: int
     outcome: Outcome = Outcome()
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: TrialFacts = TrialFacts()
 
     @property
     def number(self) -> int:
@@ -34,12 +35,13 @@ class Judged:
     @property
     def virtual(self) -> bool:
         """Imagined in virtual time: no process ran."""
-        return self.facts.get("virtual") is True
+        return self.facts.engine.simulated
 
     @property
     def cores(self) -> int | None:
         """How many cores the system under test had; None where nobody said."""
-        for said in (self.facts.get("sut_cores"), self.facts.get("cores"), self.trial.options.get("cores")):
+        facts = self.facts
+        for said in (facts.sut_cores, facts.engine.settings.get("cores"), self.trial.options.get("cores")):
             if isinstance(said, (list, tuple)) and said:
                 return len(said)
             if isinstance(said, int) and not isinstance(said, bool) and said > 0:

@@ -1,28 +1,18 @@
 """What it was measured on: machine, placement, engine, settings; all from what the run has stored."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from streamgauge.model.experiment import EngineChoice, Experiment
+from streamgauge.model.facts import BROKER, ClockDifference, TransportFacts, TrialFacts, WarmUp
 from streamgauge.model.units import format_duration, format_rate, format_size
 from streamgauge.report.view.run_report import Judged, Story
 
 Pair = tuple[str, str]
 
-_NOT_SETTINGS = {
-    "explanation",
-    "phases",
-    "unchecked",
-    "start_ns",
-    "wall_ns",
-    "sitting_ns",
-    "updates",
-    "broker_use",
-    "micro_batches",
-    "send_interval_ns",
-    "queue_is",
-}
-_TOLD_ELSEWHERE = {"engine", "version", "virtual", "options", "placement", "cores", "java", "python", *_NOT_SETTINGS}
+_SHOWN_ELSEWHERE = {"cores", "java", "python"}
+"""Settings of engines that are part of the lines on CPU pinning and software."""
 _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300
 
@@ -63,8 +53,8 @@ def subject(story: Story) -> str:
 
 
 def _named(choice: EngineChoice, first: Mapping[str, Judged]) -> str:
-    facts = first[choice.label].facts if choice.label in first else {}
-    return " ".join(str(part) for part in (choice.name, facts.get("version", "")) if part)
+    version = first[choice.label].facts.engine.version if choice.label in first else ""
+    return f"{choice.name} {version}".strip()
 
 
 def _cores(judged: Judged | None) -> str:
@@ -74,18 +64,40 @@ def _cores(judged: Judged | None) -> str:
 
 
 def settings(story: Story) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
-    """Everything that each engine said of itself, flat, from its first finished trial."""
-    found = []
-    for label, judged in _first_trials(story).items():
-        said = {k: v for k, v in judged.facts.items() if k not in _NOT_SETTINGS}
-        found.append((label, tuple(_flat(said))))
-    return tuple(found)
+    """How each engine was run and what it reported about itself, flat, from its first finished trial."""
+    return tuple((label, tuple(_flat(_listed(judged.facts)))) for label, judged in _first_trials(story).items())
+
+
+def _listed(facts: TrialFacts) -> dict[str, Any]:
+    """Everything that is constant during a trial, without what is not known."""
+    engine, way = facts.engine, facts.transport
+    listed = {
+        "placement": facts.placement,
+        "driver_cores": facts.driver_cores,
+        "sut_cores": facts.sut_cores,
+        "transport": {"name": way.name, **way.settings, "clock": _clock(way.clock)} if way else {},
+        "engine": engine.name,
+        "version": engine.version,
+        "simulated": engine.simulated,
+        "options": engine.options,
+        "outputs": dict(engine.outputs or ()),
+        "warm_up": {
+            name: value for name, value in asdict(facts.warm_up or WarmUp()).items() if value not in (None, ())
+        },
+        "describe_failed": engine.describe_failed,
+        "probe_failed": facts.probe_failed,
+    }
+    return {name: value for name, value in listed.items() if value} | dict(engine.settings)
+
+
+def _clock(difference: ClockDifference | None) -> dict[str, float]:
+    return asdict(difference) if difference else {}
 
 
 def _first_trials(story: Story) -> dict[str, Judged]:
     first: dict[str, Judged] = {}
     for judged in story.trials:
-        if judged.facts:
+        if judged.facts != TrialFacts():
             first.setdefault(judged.trial.engine, judged)
     return first
 
@@ -107,7 +119,7 @@ def _question(asked: Experiment | None) -> Iterator[Pair]:
         f"seed {asked.seed}",
     )
     if asked.ceiling is not None:
-        over = " over Kafka" if asked.transport.name == "kafka" else ""
+        over = f" over {asked.transport.name}" if asked.transport.has_broker else ""
         yield "load driver", f"maximum reliable load{over}: {format_rate(asked.ceiling)} on this machine"
 
 
@@ -123,11 +135,10 @@ def _engines(story: Story) -> Iterator[Pair]:
     first = _first_trials(story)
     choices = story.asked.engines if story.asked else ()
     for choice in choices:
-        facts = first[choice.label].facts if choice.label in first else {}
         name = _named(choice, first)
         label = f"{choice.label}: " if choice.label != choice.name else ""
-        plain = {k: v for k, v in facts.items() if k not in _TOLD_ELSEWHERE}
-        more = [f"{key} {value}" for key, value in plain.items() if _is_plain(value)]
+        own = first[choice.label].facts.engine.settings if choice.label in first else {}
+        more = [f"{key} {value}" for key, value in own.items() if key not in _SHOWN_ELSEWHERE and _is_plain(value)]
         yield "engine", ", ".join([f"{label}{name}", *more])
 
 
@@ -138,7 +149,7 @@ def _is_plain(value: object) -> bool:
 
 def _placement(story: Story) -> str:
     """The sentences of all trials; usually one."""
-    said = [str(t.facts["placement"]) for t in story.trials if t.facts.get("placement")]
+    said = [t.facts.placement for t in story.trials if t.facts.placement]
     if said:
         return "; ".join(dict.fromkeys(said))
     return (
@@ -147,24 +158,19 @@ def _placement(story: Story) -> str:
 
 
 def transport(story: Story) -> str:
-    """Over what events and outputs travelled, where that was Kafka, and how far its clock may be from ours."""
-    said = [t.facts["kafka"] for t in story.trials if isinstance(t.facts.get("kafka"), Mapping)]
-    if not said:
-        return ""
-    first = said[0]
-    brokers = f", {_count(first['brokers'], 'local broker')}" if "brokers" in first else f" at {first['cluster']}"
-    copies = _count(first["replication"], "copy").replace("copys", "copies")
-    name = f"Kafka {first.get('version', '')}".strip()
-    way = f"{name}{brokers}, {first['format']} records, {copies}, acks {first['acks']}"
-    return "; ".join(part for part in (way, _busy(story), _clocks(said)) if part)
+    """How events and outputs were transported, what brokers used, and how far their clock may be from the generator's.
+
+    Empty for the queue, which is part of the load driver.
+    """
+    said = [t.facts.transport for t in story.trials if t.facts.transport]
+    return "; ".join(part for part in (said[0].sentence, _busy(story), _clocks(said)) if part) if said else ""
 
 
 def resolution(trials: Sequence[Judged]) -> str:
-    """How fine latencies are, and what the queue is where events travel over Kafka; nothing in simulated time."""
-    intervals = {t.facts["send_interval_ns"] for t in trials if t.facts.get("send_interval_ns")}
-    if not intervals:
+    """How fine latencies are, and what the queue is if it is in a broker; empty in simulated time."""
+    most = max((t.facts.send_interval_ns for t in trials), default=0)
+    if not most:
         return ""
-    most = max(intervals)
     said = [
         f"the generator sends every {format_duration(most)}, so event-time latencies include up to "
         f"{format_duration(most)} of waiting to be sent, {format_duration(most / 2)} on average"
@@ -172,26 +178,28 @@ def resolution(trials: Sequence[Judged]) -> str:
     late = [t.measurement.append_delay_p99 for t in trials if t.measurement.append_delay_p99]
     if late:
         said.append(f"the broker had appended 99 % of the events of every trial within {format_duration(max(late))}")
-    said += [f"queue: {what}" for what in dict.fromkeys(t.facts["queue_is"] for t in trials if "queue_is" in t.facts)]
+    queues = dict.fromkeys(t.facts.engine.queue for t in trials if t.facts.engine.queue)
+    said += [f"queue: {meaning}" for meaning in queues]
     return "; ".join(said)
 
 
 def _busy(story: Story) -> str:
-    """What brokers of ours used at most, in the mean of a trial."""
-    known = [t.facts["broker_use"] for t in story.trials if isinstance(t.facts.get("broker_use"), Mapping)]
+    """What local brokers used at most, in the mean of a trial."""
+    known = [t.facts.roles[BROKER] for t in story.trials if BROKER in t.facts.roles]
     if not known:
         return ""
-    cores, written, read = (max(use[name] for use in known) for name in ("cores", "written_per_s", "read_per_s"))
+    cores, read = max(use.cores for use in known), max(use.read_per_s for use in known)
+    written = max(use.written_per_s for use in known)
     disk = f"{format_size(written)}/s written to disk, {format_size(read)}/s read from it"
     return f"the brokers used up to {cores:.0%} of a core in a trial, {disk}"
 
 
-def _clocks(said: list[Mapping[str, Any]]) -> str:
+def _clocks(said: Sequence[TransportFacts]) -> str:
     """The widest of the bounds that the trials found."""
-    known = [kafka["clock"] for kafka in said if isinstance(kafka.get("clock"), Mapping)]
+    known = [way.clock for way in said if way.clock]
     if not known:
         return ""
-    most = max(abs(clock["offset_ms"]) + clock["within_ms"] for clock in known)
+    most = max(abs(clock.offset_ms) + clock.within_ms for clock in known)
     return f"clocks of generator and broker agree within ±{most:.3g} ms"
 
 

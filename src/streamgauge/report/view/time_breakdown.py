@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from streamgauge.model.facts import Phases
 from streamgauge.model.units import SECOND
 from streamgauge.report.view.run_report import Judged, Story
 
@@ -49,7 +49,7 @@ def where_time_went(story: Story) -> Spent:
     known = sum(time.known for time in times)
     warming = _warming(story.trials)
     rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
-    told = all(_phases(t.facts) for t in story.trials)
+    told = all(t.facts.phases for t in story.trials)
     rest_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
     return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, sittings))
 
@@ -61,34 +61,18 @@ def _total(parts: Sequence[float | None]) -> float | None:
 
 def _warming(trials: Sequence[Judged]) -> float | None:
     """Every trial of a system names the same start and warm-up of it: each is counted once."""
-    said = [t.facts["warmed"] for t in trials if isinstance(t.facts.get("warmed"), dict)]
-    systems = [warmed for n, warmed in enumerate(said) if n == 0 or warmed != said[n - 1]]
-    times = [_numbers(warmed).get(part) for warmed in systems for part in ("started", "seconds")]
-    return _total(times)
-
-
-def _phases(facts: dict[str, Any]) -> dict[str, float]:
-    said = facts.get("phases")
-    return _numbers(said) if isinstance(said, dict) else {}
-
-
-def _numbers(said: dict[Any, Any]) -> dict[str, float]:
-    """What an engine or an older version may have said otherwise is left out."""
-    return {
-        str(name): float(value)
-        for name, value in said.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0
-    }
+    said = [t.facts.warm_up for t in trials if t.facts.warm_up]
+    systems = [warm_up for n, warm_up in enumerate(said) if n == 0 or warm_up != said[n - 1]]
+    return _total([part for warm_up in systems for part in (warm_up.started, warm_up.seconds)])
 
 
 def _trial_time(judged: Judged) -> TrialTime:
-    phases, m = _phases(judged.facts), judged.measurement
-    recorded = m.warmup_seconds + m.judged_seconds
-    tail = phases.get("tail")
-    if "load" in phases:  # the load runs on while its last second is written: that is no measurement, so it is tail
-        tail = (tail or 0.0) + max(phases["load"] - recorded, 0.0)
+    phases, m = judged.facts.phases or Phases(), judged.measurement
+    recorded, tail = m.warmup_seconds + m.judged_seconds, phases.tail
+    if phases.load is not None:  # the load runs on while its last second is written: no measurement, so it is tail
+        tail = (tail or 0.0) + max(phases.load - recorded, 0.0)
     warm, good = float(m.warmup_seconds), float(m.judged_seconds)
-    return TrialTime(judged.number, (phases.get("starting"), warm, good, tail, phases.get("checking")))
+    return TrialTime(judged.number, (phases.starting, warm, good, tail, phases.checking))
 
 
 def _sittings(story: Story) -> list[float]:
@@ -102,21 +86,16 @@ def _sittings(story: Story) -> list[float]:
     for judged in story.trials:
         end = _end(judged)
         if end is not None:
-            begun = _moment(judged, "sitting_ns")
-            begun = story.created.timestamp() if begun is None else begun
+            segment = judged.facts.segment_ns
+            begun = story.created.timestamp() if segment is None else segment / SECOND
             spans[begun] = max(end - begun, spans.get(begun, 0.0))
     return list(spans.values())
 
 
 def _end(judged: Judged) -> float | None:
-    wall, after = _moment(judged, "wall_ns"), _trial_time(judged)
-    return None if wall is None else wall + after.known - (after.parts[0] or 0.0)
-
-
-def _moment(judged: Judged, name: str) -> float | None:
-    """A moment of the wall clock, in seconds since 1970, where it was written down."""
-    found = judged.facts.get(name)
-    return found / SECOND if isinstance(found, int) and not isinstance(found, bool) else None
+    """When a trial was over, in seconds since 1970; None if it was simulated or its load did not begin."""
+    wall, after = judged.facts.wall_ns, _trial_time(judged)
+    return None if wall is None else wall / SECOND + after.known - (after.parts[0] or 0.0)
 
 
 def _sentence(trials: Sequence[Judged], known: float, sittings: Sequence[float]) -> str:

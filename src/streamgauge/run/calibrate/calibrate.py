@@ -186,7 +186,7 @@ def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     seen = measured.capacity.mean if measured.capacity else measured.served_rate
-    true = truth(where).capacity() if _began(recording) else None
+    true = truth(where).capacity() if recording.facts.start_ns is not None else None
     return CapacityRow(true or 0.0, seen, verdict.kind.value, verdict.reasons)
 
 
@@ -199,7 +199,7 @@ def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     recording = _perform(at, _trial(f"d{delay}", 100e3, options, params), where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
-    true = _true_latencies(where, recording, measured.warmup_seconds) if _began(recording) else np.zeros(0)
+    true = _true_latencies(where, recording, measured.warmup_seconds)
     seen = measured.latencies.get("event-time")
     measured_p50, measured_p99 = (
         seen.percentiles.get(p, float("nan")) if seen else float("nan") for p in ("p50", "p99")
@@ -216,18 +216,18 @@ def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     )
 
 
-def _began(recording: Recording) -> bool:
-    """Whether the load began: otherwise the engine has no log of it."""
-    return "start_ns" in recording.facts
-
-
 def _true_latencies(where: Path, recording: Recording, warmup: int) -> npt.NDArray[np.float64]:
-    """Latencies by the engine's own log, of the outputs that it released in the judged seconds. Nanoseconds."""
-    log, start_ns, wall_ns = truth(where), recording.facts["start_ns"], recording.facts["wall_ns"]
+    """Latencies by the engine's own log, of the outputs that it released in the judged seconds. Nanoseconds.
+
+    Empty if the load did not begin: the engine has no log then.
+    """
+    start_ns, wall_ns = recording.facts.start_ns, recording.facts.wall_ns
+    if start_ns is None or wall_ns is None:
+        return np.zeros(0, np.float64)
+    log = truth(where)
     second = (log.outputs["released_ns"] - start_ns) // SECOND
     judged = (second >= warmup) & (second < recording.seconds.stop)
-    result: npt.NDArray[np.float64] = log.latencies(start_ns, wall_ns)[judged] * 1000.0
-    return result
+    return np.asarray(log.latencies(start_ns, wall_ns)[judged] * 1000.0, np.float64)
 
 
 def _rank(values: npt.NDArray[np.float64], share: float) -> float:

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.model.facts import DRIVER, SUT, RoleUsage, RowLatencies, UpdateLatencies
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
 from streamgauge.processes.placement import Placement
@@ -16,9 +17,6 @@ from streamgauge.store.journal import read_rows
 Ints = npt.NDArray[np.int64]
 Rows = dict[str, Ints]
 
-SUT = "system under test"
-DRIVER = "driver"
-BROKER = "broker"
 MISSING = "missing-latencies"
 """Journal of the latencies that outputs have at least which never came."""
 _SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
@@ -168,34 +166,37 @@ def unwatched(folder: Path, stop: int) -> float:
     return float(limit - np.maximum(covered, 0).sum()) / SECOND
 
 
-def role_use(folder: Path, role: str, start: int, stop: int) -> dict[str, float]:
-    """What a role used on average in these seconds: cores, and bytes read from and written to the disk per second.
-
-    Nothing where nobody looked.
-    """
+def role_usage(folder: Path, role: str, start: int, stop: int) -> RoleUsage | None:
+    """What a role used on average in these seconds; None if the monitor has no row of it."""
     rows, length = _rows(folder / "monitor-roles"), stop - start
     if length <= 0 or not rows or not np.any(rows["role"] == role):
-        return {}
-    names = (("cores", "cpu_us", 1e6), ("read_per_s", "read_bytes", 1.0), ("written_per_s", "write_bytes", 1.0))
-    sums = {name: float(_of_role(rows, role, column, stop)[start:].sum()) / unit for name, column, unit in names}
-    return {name: total / length for name, total in sums.items()}
+        return None
+    cpu, read, written = (
+        float(_of_role(rows, role, column, stop)[start:].sum()) / length
+        for column in ("cpu_us", "read_bytes", "write_bytes")
+    )
+    return RoleUsage(cpu / 1e6, read, written)
 
 
-def row_latencies(folder: Path, start: int, stop: int) -> dict[str, dict[str, float]]:
-    """Event-time latencies of the first and of the last row of every window, in milliseconds, in these seconds.
+def update_latencies(folder: Path, start: int, stop: int) -> UpdateLatencies:
+    """Event-time latencies of the first and of the last row of every window in these seconds.
 
-    Nothing where a window is put out once.
+    Empty if a window is emitted once.
     """
-    rows, found = _rows(folder / "collector-latencies"), dict[str, dict[str, float]]()
-    for name, kind in (("first", FIRST_ROW), ("last", LAST_ROW)):
-        mine = (
-            (rows["kind"] == kind) & (rows["second"] >= start) & (rows["second"] < stop) if rows else np.zeros(0, bool)
-        )
-        if mine.any():
-            bucket, count = rows["bucket"][mine], rows["count"][mine]
-            quantiles = {f"p{share}_ms": buckets.quantile(bucket, count, share / 100) / 1e3 for share in (50, 90, 99)}
-            found[name] = {"rows": float(count.sum()), **quantiles}
-    return found
+    rows = _rows(folder / "collector-latencies")
+    return UpdateLatencies(*(_row_latencies(rows, kind, start, stop) for kind in (FIRST_ROW, LAST_ROW)))
+
+
+def _row_latencies(rows: Rows, kind: int, start: int, stop: int) -> RowLatencies | None:
+    if not rows:
+        return None
+    mine = (rows["kind"] == kind) & (rows["second"] >= start) & (rows["second"] < stop)
+    if not mine.any():
+        return None
+    bucket, count = rows["bucket"][mine], rows["count"][mine]
+    return RowLatencies(
+        int(count.sum()), *(buckets.quantile(bucket, count, share / 100) / 1e3 for share in (50, 90, 99))
+    )
 
 
 def _latencies(journals: list[Rows], numbers: dict[Kind, int], length: int) -> dict[Kind, Latencies]:

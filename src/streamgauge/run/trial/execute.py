@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from streamgauge.engines.contract import Engine, Imagination, RealEngine, VirtualEngine
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.seconds import Seconds, join
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration
@@ -77,8 +78,11 @@ def _perform(
     try:
         standing = systems.of(engine, trial, workload) if systems else None
     except NotStanding as error:
-        warmed = systems.facts(trial) if systems else {}
-        facts = {"placement": place(trial.options).sentence, **engine.describe(trial.options), **warmed}
+        facts = TrialFacts(
+            engine.describe(trial.options),
+            placement=place(trial.options).sentence,
+            warm_up=systems.warm_up(trial) if systems else None,
+        )
         return Recording(trial, join([]), error.outcome, facts)
     recording = perform(
         trial,
@@ -93,7 +97,7 @@ def _perform(
     )
     if systems is None or standing is None:
         return recording
-    recording = replace(recording, facts={**recording.facts, **systems.facts(trial)})
+    recording = replace(recording, facts=replace(recording.facts, warm_up=systems.warm_up(trial)))
     systems.done(engine, trial, intact=recording.outcome.ending in INTACT)
     return recording
 
@@ -125,7 +129,7 @@ def _imagine(
     if watch.stalled and outcome.ending == "completed":
         why = f"no acknowledgement for {format_duration(trial.stall)} while events waited"
         outcome = replace(outcome, ending="stalled", detail=why)
-    return Recording(trial, so_far, outcome, engine.describe(trial.options))
+    return Recording(trial, so_far, outcome, TrialFacts(engine.describe(trial.options)))
 
 
 def _outcome(imagination: Imagination, seconds: Seconds, stopped: bool, trial: Trial) -> Outcome:

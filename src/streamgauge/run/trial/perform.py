@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pyarrow import flight
 
 from streamgauge.engines.contract import Deployment, RealEngine, Standing, UsersCodeFailed, reported
+from streamgauge.model.facts import TrialFacts
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration
@@ -25,7 +26,7 @@ from streamgauge.run.monitor.monitor import Monitor, available
 from streamgauge.run.trial.assemble import assemble, newest
 from streamgauge.run.trial.custom_result import ReferenceFailed
 from streamgauge.run.trial.drain import arrive, disturbances, settle, unaccounted, unmonitored
-from streamgauge.run.trial.facts import described, facts_of, phases, roles
+from streamgauge.run.trial.facts import describe, facts_of, phases, roles
 from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.run.trial.processes import Rewrite, Stage, finish, horizon, pinned, staged, start
 from streamgauge.run.trial.setup import Keeper, Listener, Watcher
@@ -99,7 +100,8 @@ def perform(
     except (LaunchError, KafkaFailure) as error:
         fallen = kafka.fallen() if kafka else ""
         outcome = Outcome("driver-failed", fallen or f"it did not start: {error}")
-    return Recording(trial, join([]), outcome, {"placement": placement.sentence, **engine.describe(trial.options)})
+    facts = TrialFacts(engine.describe(trial.options), placement=placement.sentence)
+    return Recording(trial, join([]), outcome, facts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +119,13 @@ class _Show:
 
 def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener) -> Recording:
     stage, system = show.stage, show.system
-    said = {"placement": stage.placement.sentence, **described(system)}
+    described = describe(system)
     gone = who_is_gone(stage, system)
     if gone:  # it never consumed: nothing is published for it
-        return Recording(stage.trial, join([]), _unready(system, gone), said)
-    if stage.topics is not None and stage.output is not None and (columns := said.get("outputs")):
-        stage.output.expect(columns)
+        facts = TrialFacts(described, placement=stage.placement.sentence)
+        return Recording(stage.trial, join([]), _unready(system, gone), facts)
+    if stage.topics is not None and stage.output is not None and described.outputs:
+        stage.output.expect(described.outputs)
     monitor = Monitor(roles(stage, system), stage.folder) if available() else None
     try:
         start(stage, monitor)
@@ -146,8 +149,8 @@ def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener
     log = trace if users else () if stage.unstamped else _log(system, ending)
     unknown = unaccounted(stage) if lives else ()
     outcome = Outcome(ending, detail, log, account, disturbed, unknown, watch.silence, blamed)
-    facts["phases"] = phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
-    return Recording(stage.trial, seconds, outcome, facts)
+    took = phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
+    return Recording(stage.trial, seconds, outcome, replace(facts, phases=took))
 
 
 def _unready(system: Deployment, gone: tuple[Ending, str]) -> Outcome:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from streamgauge.engines.contract import Endpoints, Promise
+from streamgauge.model.facts import TransportFacts
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
@@ -111,13 +112,12 @@ class Stage:
             "events were lost or duplicated between generator and broker",
         )
 
-    def describe(self) -> dict[str, Any]:
-        """What is stored of the way that the events took."""
+    def transport_facts(self) -> TransportFacts | None:
+        """What is stored about the transport; None for the queue."""
         if self.topics is None:
-            return {}
-        said = self.topics.kafka.describe(self.topics.leader)
+            return None
         clock = together([self.clock, *(word.get("clock") for word in self.words)])
-        return {"kafka": {**said, **({"clock": clock} if clock else {})}}
+        return self.topics.kafka.facts(self.topics.leader, clock)
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from both sides; all of them together bound it more closely than any single one.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from streamgauge.model.facts import ClockDifference
+
 MILLI = 1_000_000
 
 
@@ -35,7 +37,7 @@ class ClockOffset:
         return {"low": min(self.low, self.high), "high": max(self.low, self.high), "probes": self.probes}
 
 
-def together(parts: Sequence[dict[str, int] | None]) -> dict[str, float | int] | None:
+def together(parts: Sequence[dict[str, int] | None]) -> ClockDifference | None:
     """What several processes of one machine have found, in milliseconds: middle and half width."""
     known = [part for part in parts if part]
     if not known:
@@ -43,4 +45,4 @@ def together(parts: Sequence[dict[str, int] | None]) -> dict[str, float | int] |
     low, high = max(part["low"] for part in known), min(part["high"] for part in known)
     low, high = min(low, high), max(low, high)
     middle, half = (low + high) / 2 / MILLI, (high - low) / 2 / MILLI
-    return {"offset_ms": middle, "within_ms": half, "probes": sum(part["probes"] for part in known)}
+    return ClockDifference(middle, half, sum(part["probes"] for part in known))

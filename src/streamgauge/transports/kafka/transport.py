@@ -14,6 +14,7 @@ import numpy as np
 
 from streamgauge.install.jars import pinned
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.facts import ClockDifference, TransportFacts
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.launch import Launcher, Process
 from streamgauge.transports.kafka.brokers.admin import Administration
@@ -193,10 +194,10 @@ class Kafka:
         ]
         return "; ".join(said)
 
-    def describe(self, leader: int) -> dict[str, Any]:
-        """What is stored with a trial. No secret is in it."""
+    def facts(self, leader: int, clock: ClockDifference | None) -> TransportFacts:
+        """What is stored with a trial, whose topics this broker leads. No secret is in it."""
         options = self.options
-        said = {
+        settings: dict[str, Any] = {
             "format": options.format,
             "replication": options.replication,
             "acks": options.acks,
@@ -205,8 +206,14 @@ class Kafka:
             "leader": leader,
         }
         if options.cluster is not None:
-            return {"cluster": options.cluster.bootstrap, **said}
-        return {"version": pinned("kafka").version, "brokers": options.brokers, "warm": [*self._rounds], **said}
+            name, settings = f"Kafka at {options.cluster.bootstrap}", {"cluster": options.cluster.bootstrap} | settings
+        else:
+            version, brokers = pinned("kafka").version, options.brokers
+            name = f"Kafka {version}, {brokers} local broker{'' if brokers == 1 else 's'}"
+            settings = {"version": version, "brokers": brokers, "warm": [*self._rounds]} | settings
+        copies = f"{options.replication} {'copy' if options.replication == 1 else 'copies'}"
+        sentence = f"{name}, {options.format} records, {copies}, acks {options.acks}"
+        return TransportFacts("kafka", sentence, settings, clock)
 
     def stop(self) -> None:
         """End brokers of ours."""
