@@ -87,7 +87,7 @@ def main(root: Path, token: str | None) -> None:
             write_one(run, number)
             print(f"trial {number}", flush=True)
             found = Finding("", "sim", "load", "rate", "unfinished", None, None, f"after {number}", trials=number)
-            run.conclude([found], "", 0, number)
+            run.write_conclusion([found], "", 0, number)
             print(f"concluded {number}", flush=True)
 
 

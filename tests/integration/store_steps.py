@@ -46,7 +46,7 @@ def write_run(root: Path, step: int) -> None:
         child.write_one(run, number)
         say(step, f"trial {number}")
     for spent in (1, 2):
-        run.conclude([Finding("", "sim", "load", "rate", "unfinished", None, None, "")], "", 0, spent)
+        run.write_conclusion([Finding("", "sim", "load", "rate", "unfinished", None, None, "")], "", 0, spent)
         say(step, f"concluded {spent}")
 
 

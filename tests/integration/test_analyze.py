@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.recompute import recompute
-from streamgauge.analyze.rejudge import unlike_seconds
+from streamgauge.analyze.rejudge import differences_in_seconds
 from streamgauge.analyze.seconds import bucket, floor_division
 from streamgauge.analyze.session import session
 from streamgauge.install.java import find_java
@@ -51,7 +51,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 def same(live: Seconds, offline: Seconds) -> None:
     """Every column, and every bucket of every second."""
-    assert [*unlike_seconds(live, offline)] == []
+    assert [*differences_in_seconds(live, offline)] == []
     assert set(live.columns) == set(offline.columns) == set(COLUMNS)
     assert live.latencies.keys() == offline.latencies.keys()
 
@@ -114,7 +114,7 @@ def test_a_row_more_is_seen(spark: SparkSession, tmp_path: Path) -> None:
     live = assemble(made.folder, made.drivers, synthetic.PLACEMENT, made.stop)
     parts = sorted((made.folder / "outputs" / "sums-of-packs").glob("part-*"))
     (made.folder / "outputs" / "sums-of-packs" / "part-999999.parquet").write_bytes(parts[-2].read_bytes())
-    unlike = "\n".join(unlike_seconds(live, recompute(spark, made.journals)))
+    unlike = "\n".join(differences_in_seconds(live, recompute(spark, made.journals)))
     assert "the column outputs differs" in unlike
     assert "the event-time latencies differ" in unlike
 

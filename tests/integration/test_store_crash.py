@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import store_child as child
 
-from streamgauge.store import Store, look_into
+from streamgauge.store import Store, read_partial
 
 KILLS = 6
 CHILD = Path(__file__).with_name("store_child.py")
@@ -43,9 +43,9 @@ def check_run(root: Path, said: list[str]) -> None:
         expected = child.seconds(number)
         assert all(np.array_equal(recording.seconds[name], expected[name]) for name in expected.columns)
         assert np.array_equal(recording.seconds.latency("event-time").bucket, expected.latency("event-time").bucket)
-    assert all(look_into(path).trial.number <= len(numbers) + 1 for path in run.partials())
+    assert all(read_partial(path).trial.number <= len(numbers) + 1 for path in run.partials())
     concluded = [int(line.split()[1]) for line in said if line.startswith("concluded ")]
-    ending = run.ending()
+    ending = run.conclusion()
     if concluded:
         assert ending is not None
         assert ending.spent_ns >= concluded[-1]
@@ -76,7 +76,7 @@ def test_what_the_crash_left_can_be_looked_into_and_cleaned(tmp_path: Path) -> N
             break
     assert left, "twenty kills never hit the middle of a trial"
     for path in left:
-        growing = look_into(path)
+        growing = read_partial(path)
         whole = child.seconds(growing.trial.number)
         assert np.array_equal(growing.seconds["published"], whole.between(0, len(growing.seconds))["published"])
     before = len(run.trials())

@@ -35,7 +35,7 @@ def test_a_run_says_the_same_on_another_machine(tmp_path: Path) -> None:
     ran = start("run", write(tmp_path, EXPERIMENT), "--out", calibrated(made), "--json")
     _, err = ran.communicate(timeout=600)
     run = Store(made).find("@last")
-    assert run.ending() is not None, err
+    assert run.conclusion() is not None, err
     page, verdicts = run.report.read_bytes(), [(t.trial.number, t.verdict.kind.value) for t in run.trials()]
     assert len(verdicts) >= 2, err
     shown = streamgauge("show", "--out", made, "--json").document

@@ -16,7 +16,7 @@ from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
 from streamgauge.model.trial import Ask, Outcome, Purpose, Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.report.view.run_report import JudgedTrial, RunReport
 from streamgauge.stats import buckets
 
 LENGTH = 35
@@ -64,7 +64,7 @@ def judged(
     reason: str = "",
     *,
     facts: TrialFacts = TrialFacts(),  # noqa: B008 (frozen)
-) -> Judged:
+) -> JudgedTrial:
     asked = trial(number, load, purpose)
     latencies: dict[Kind, LatencySummary] = {
         "event-time": LatencySummary(1_000, 10, 5e6, 1e6, math.inf, {"p50": 4e6, "p90": 1.2345e9}),
@@ -72,7 +72,7 @@ def judged(
     measurement = replace(measure(Recording(asked, seconds(load))), latencies=latencies, lag_trend=None, capacity=None)
     outcome = Outcome(account=Account(expected=100, observed=100, checked=True))
     verdict = Verdict(kind, (reason or "the queue grows by 0/s",))
-    return Judged(asked, measurement, verdict, LENGTH, outcome, facts)
+    return JudgedTrial(asked, measurement, verdict, LENGTH, outcome, facts)
 
 
 FINDING = Finding(
@@ -107,7 +107,7 @@ ASKED = Experiment(
     what="sustainable-throughput",
     objectives=(Objective("lag-trend", "<=", 0.01, relative=True, text="lag-trend <= 1%"),),
 )
-STORY = Story(
+REPORT = RunReport(
     run="20260101-120000-x-ab",
     experiment="x",
     findings=(FINDING,),
@@ -129,4 +129,4 @@ STORY = Story(
     command=("bin/streamgauge", "run", "x"),
     version="0.1.0",
 )
-RECORDED = {t.number: seconds(t.trial.load) for t in STORY.trials}
+RECORDED = {t.number: seconds(t.trial.load) for t in REPORT.trials}

@@ -137,7 +137,7 @@ def whole_run(root: Path) -> Run:
     run = new_run(root)
     keep(run, 1)
     keep(run, 2, "b")
-    run.conclude([FINDING], "", 0, 120 * SECOND)
+    run.write_conclusion([FINDING], "", 0, 120 * SECOND)
     return run
 
 

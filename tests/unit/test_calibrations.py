@@ -19,7 +19,7 @@ from streamgauge.run.calibrate.load_limit import with_ceiling
 from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SHARES, ScheduleLag, confirmed, timely_rates
 from streamgauge.run.environment import machine_name
 from streamgauge.run.limits import Limits
-from streamgauge.store.calibrations import abandoned, keep, kept, workspace
+from streamgauge.store.calibrations import load, save, stale_workspaces, workspace
 from streamgauge.store.documents import encode, read_content
 
 CEILINGS = Ceilings(20e6, 3e6, 1e6, 150_000.0, 1_700_000.0, 9_000_000.0)
@@ -33,24 +33,24 @@ def made(machine: str = "box, 2 cores", placement: str = "driver on 0", queue: f
 
 
 def test_the_newest_calibration_of_a_machine_and_placement_counts(tmp_path: Path) -> None:
-    assert kept(tmp_path, "box, 2 cores", "driver on 0") is None
-    keep(tmp_path, made())
-    keep(tmp_path, made(queue=30e6))
-    keep(tmp_path, made(placement="unpinned", queue=1e6))
-    found = kept(tmp_path, "box, 2 cores", "driver on 0")
+    assert load(tmp_path, "box, 2 cores", "driver on 0") is None
+    save(tmp_path, made())
+    save(tmp_path, made(queue=30e6))
+    save(tmp_path, made(placement="unpinned", queue=1e6))
+    found = load(tmp_path, "box, 2 cores", "driver on 0")
     assert found == made(queue=30e6)
-    assert kept(tmp_path, "another box", "driver on 0") is None
+    assert load(tmp_path, "another box", "driver on 0") is None
 
 
 def test_a_calibration_over_kafka_stands_beside_the_one_over_the_queue(tmp_path: Path) -> None:
     long = "a machine whose name is so long that it would push everything else out of the name of a file " * 2
     over_kafka = replace(made(machine=long, queue=1.5e6), transport="kafka, binary records")
-    keep(tmp_path, over_kafka)
-    assert kept(tmp_path, long, "driver on 0") is None
-    keep(tmp_path, made(machine=long))
-    assert kept(tmp_path, long, "driver on 0") == made(machine=long)
-    assert kept(tmp_path, long, "driver on 0", "kafka, binary records") == over_kafka
-    assert kept(tmp_path, long, "driver on 0", "kafka, json records") is None
+    save(tmp_path, over_kafka)
+    assert load(tmp_path, long, "driver on 0") is None
+    save(tmp_path, made(machine=long))
+    assert load(tmp_path, long, "driver on 0") == made(machine=long)
+    assert load(tmp_path, long, "driver on 0", "kafka, binary records") == over_kafka
+    assert load(tmp_path, long, "driver on 0", "kafka, json records") is None
 
 
 LONG_MACHINE = "AMD EPYC 9654 96-Core Processor, 192 cores"
@@ -65,16 +65,16 @@ def layout(driver: range, sut: range) -> str:
 def test_a_calibration_of_another_core_layout_is_not_used(tmp_path: Path) -> None:
     """The names of both layouts begin with the same 120 characters."""
     four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
-    keep(tmp_path, made(LONG_MACHINE, four, queue=30e6))
-    assert kept(tmp_path, LONG_MACHINE, eight) is None
-    keep(tmp_path, made(LONG_MACHINE, eight, queue=10e6))
-    assert kept(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four, queue=30e6)
-    assert kept(tmp_path, LONG_MACHINE, eight) == made(LONG_MACHINE, eight, queue=10e6)
+    save(tmp_path, made(LONG_MACHINE, four, queue=30e6))
+    assert load(tmp_path, LONG_MACHINE, eight) is None
+    save(tmp_path, made(LONG_MACHINE, eight, queue=10e6))
+    assert load(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four, queue=30e6)
+    assert load(tmp_path, LONG_MACHINE, eight) == made(LONG_MACHINE, eight, queue=10e6)
 
 
 def test_a_calibration_whose_content_is_of_another_machine_is_not_used(tmp_path: Path) -> None:
-    keep(tmp_path, made("another box")).rename(keep(tmp_path, made()))
-    assert kept(tmp_path, "box, 2 cores", "driver on 0") is None
+    save(tmp_path, made("another box")).rename(save(tmp_path, made()))
+    assert load(tmp_path, "box, 2 cores", "driver on 0") is None
 
 
 def older_name(root: Path, name: str, calibration: Calibration) -> Path:
@@ -89,15 +89,15 @@ def test_a_calibration_under_its_older_name_is_read_if_its_content_matches(tmp_p
     four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
     cut = re.sub(r"[^a-z0-9]+", "-", f"{LONG_MACHINE}-{four}".lower())[:120] + ".json"
     older_name(tmp_path, cut, made(LONG_MACHINE, four))
-    assert kept(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four)
-    assert kept(tmp_path, LONG_MACHINE, eight) is None
+    assert load(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four)
+    assert load(tmp_path, LONG_MACHINE, eight) is None
 
 
 def test_a_new_calibration_takes_the_place_of_one_under_the_older_name(tmp_path: Path) -> None:
     older = older_name(tmp_path, "box-2-cores-driver-on-0.json", made())
     other = older_name(tmp_path, "kafka-binary-records-box-2-cores-driver-on-0.json", made("another box"))
-    keep(tmp_path, made(queue=30e6))
-    assert kept(tmp_path, "box, 2 cores", "driver on 0") == made(queue=30e6)
+    save(tmp_path, made(queue=30e6))
+    assert load(tmp_path, "box, 2 cores", "driver on 0") == made(queue=30e6)
     assert not older.exists()
     assert other.exists(), "another calibration is not removed"
 
@@ -128,14 +128,14 @@ def test_a_calibration_from_before_that_was_looked_at_gives_four_fifths_of_the_f
 
 
 def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> None:
-    keep(tmp_path, made())
+    save(tmp_path, made())
     (path,) = (tmp_path / "calibrations").glob("*.json")
     content = read_content(path, "calibration")
     for name in ("believed", "probes"):
         del content["ceilings"][name]
     del content["transport"]
     path.write_bytes(encode("calibration", content))
-    assert kept(tmp_path, "box, 2 cores", "driver on 0") == made()
+    assert load(tmp_path, "box, 2 cores", "driver on 0") == made()
 
 
 def test_it_is_looked_from_the_highest_share_down_to_the_first_where_ticks_are_in_time() -> None:
@@ -206,8 +206,8 @@ def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_hig
 
 
 def test_case_12_whether_the_rate_is_confirmed_is_kept(tmp_path: Path) -> None:
-    keep(tmp_path, of_probes(timely_rates(20e6, late_when_long)))
-    found = kept(tmp_path, "box, 2 cores", "driver on 0")
+    save(tmp_path, of_probes(timely_rates(20e6, late_when_long)))
+    found = load(tmp_path, "box, 2 cores", "driver on 0")
     assert found is not None
     assert found.ceilings.confirmed is False
 
@@ -218,7 +218,7 @@ def test_case_12_a_run_says_that_its_highest_load_is_not_confirmed(tmp_path: Pat
     asked = replace(asked, engines=(EngineChoice("reference", "reference", options),))
     for timely in (True, False):
         of = of_probes(timely_rates(20e6, late_when_long if not timely else lambda rate, long: lag(rate, seconds=long)))
-        keep(tmp_path, replace(of, machine=machine_name(), placement=place(options).sentence))
+        save(tmp_path, replace(of, machine=machine_name(), placement=place(options).sentence))
         said = list[str]()
         assert with_ceiling(asked, tmp_path, "t", said.append, Limits()).ceiling == of.ceilings.most
         assert [" 9M/s, over the length of a trial" in each for each in said] == ([] if timely else [True])
@@ -276,11 +276,11 @@ def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_told() ->
 def test_a_workspace_goes_with_its_calibration_and_an_abandoned_one_with_the_next(tmp_path: Path) -> None:
     with workspace(tmp_path, "aa") as first:
         (first / "journal").write_text("x")
-        assert abandoned(tmp_path) == []
+        assert stale_workspaces(tmp_path) == []
     assert not first.exists()
     killed = tmp_path / "calibrations" / ".work-bb"
     killed.mkdir()
     (killed / "lock").touch()
-    assert abandoned(tmp_path) == [killed]
+    assert stale_workspaces(tmp_path) == [killed]
     with workspace(tmp_path, "cc"):
         assert not killed.exists()

@@ -21,7 +21,7 @@ from streamgauge.run.trial.assemble import MISSING
 from streamgauge.run.trial.custom_result import ReferenceFailed
 from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
-from streamgauge.store.journal import Parts, read_rows
+from streamgauge.store.journal import NumberedParts, read_rows
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 
@@ -57,7 +57,7 @@ def said(reference: Any, count: int) -> pa.Table:  # noqa: ANN401
 
 
 def faults(made: OutputCheck, rows: pa.Table, folder: Path, reported: Watermark | None = None) -> Sequence[int]:
-    Parts(folder / "outputs" / "query").write(rows)
+    NumberedParts(folder / "outputs" / "query").write(rows)
     account = made.account(folder, reported)
     assert account.checked
     return account.lost, account.duplicate, account.wrong
@@ -160,7 +160,7 @@ def never_came(
     """(second, seconds waited, count) of what the check writes down, by kind."""
     promise = Promise(own=True, expected=reference, last_row_wins=updates)
     if out is not None:
-        Parts(folder / "outputs" / "query").write(out)
+        NumberedParts(folder / "outputs" / "query").write(out)
     made = check(promise, 3_000, published)
     made.account(folder, reported, end * SECOND)
     found: dict[str, list[tuple[int, float, int]]] = {}

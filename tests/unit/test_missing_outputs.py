@@ -14,7 +14,7 @@ from streamgauge.run.collector.counts import KIND_NUMBER
 from streamgauge.run.trial.assemble import MISSING
 from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
-from streamgauge.store.journal import Parts, read_rows
+from streamgauge.store.journal import NumberedParts, read_rows
 from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 END = 7 * SECOND
@@ -36,7 +36,8 @@ def test_case_1_outputs_that_never_came_are_written_down_with_what_they_had_wait
     assert answer is not None
     second = (answer["window_start"] * 1_000 - ORIGIN) // SECOND
     gone = (second == 2) | ((second == 0) & (answer["gem_pack_id"] == 1)) | (second == 5)
-    Parts(tmp_path / "outputs" / "query").write(pa.table({name: column[~gone] for name, column in answer.items()}))
+    came = pa.table({name: column[~gone] for name, column in answer.items()})
+    NumberedParts(tmp_path / "outputs" / "query").write(came)
     assert made.account(tmp_path, end=END).lost == 3 + 1 + update, "in update mode the open window is final too"
     table = read_rows(tmp_path / MISSING).to_pydict()
     written = list(zip(table["kind"], table["second"], table["bucket"], table["count"], strict=True))
@@ -52,6 +53,6 @@ def test_case_1_outputs_that_never_came_are_written_down_with_what_they_had_wait
 def test_case_1_if_every_output_came_nothing_is_written_down(tmp_path: Path) -> None:
     made = check(Promise(), 5_001)
     assert made._answer is not None
-    Parts(tmp_path / "outputs" / "query").write(pa.table(dict(made._answer)))
+    NumberedParts(tmp_path / "outputs" / "query").write(pa.table(dict(made._answer)))
     assert made.account(tmp_path, end=END).lost == 0
     assert not list(tmp_path.glob(f"{MISSING}*"))

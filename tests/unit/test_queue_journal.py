@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from streamgauge.store.journal import GROWING, WHOLE, Journal, Parts, read_parts, read_rows
+from streamgauge.store.journal import GROWING, WHOLE, Journal, NumberedParts, read_parts, read_rows
 
 SCHEMA = pa.schema([("n", pa.int64()), ("role", pa.string())])
 
@@ -36,7 +36,7 @@ def test_what_a_crash_tore_off_is_left_out_wherever_it_tore(tmp_path: Path) -> N
 
 def test_parts_are_read_in_their_order(tmp_path: Path) -> None:
     assert read_parts(tmp_path) is None
-    parts = Parts(tmp_path / "p")
+    parts = NumberedParts(tmp_path / "p")
     for n in range(12):
         parts.write(pa.table({"n": [n]}))
     table = read_parts(tmp_path / "p")

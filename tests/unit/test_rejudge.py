@@ -8,12 +8,12 @@ import pytest
 from judge_samples import recording
 
 from streamgauge.analyze.journals import journals_of
-from streamgauge.analyze.rejudge import rejudge, unlike_seconds, unlike_values
+from streamgauge.analyze.rejudge import differences_in_seconds, differences_in_values, rejudge
 from streamgauge.judge import decide, measure
 from streamgauge.model.facts import TrialFacts
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Latencies, Seconds
-from streamgauge.store.durable import FileMark
+from streamgauge.store.durable import FileDigest
 from streamgauge.store.facts import facts_from_json
 from streamgauge.store.trials import Extent, StoredTrial
 
@@ -28,18 +28,18 @@ def seconds(published: list[int], cells: list[tuple[int, int, int]]) -> Seconds:
 def test_counts_of_one_bucket_may_come_in_several_rows() -> None:
     once = seconds([1, 2], [(0, 7, 5), (1, 9, 1)])
     twice = seconds([1, 2], [(1, 9, 1), (0, 7, 2), (0, 7, 3), (0, 8, 0)])
-    assert [*unlike_seconds(once, twice)] == []
+    assert [*differences_in_seconds(once, twice)] == []
 
 
 def test_a_column_and_a_bucket_that_differ_are_named() -> None:
     stored, again = seconds([1, 2, 3], [(0, 7, 5)]), seconds([1, 5, 3], [(0, 8, 5)])
-    assert [*unlike_seconds(stored, again)] == [
+    assert [*differences_in_seconds(stored, again)] == [
         "the column published differs in 1 of 3 seconds (second 1: 2 stored, 5 recomputed)",
         "the event-time latencies differ in 2 buckets (second 0, bucket 7: 5 stored, 0 recomputed; "
         "second 0, bucket 8: 0 stored, 5 recomputed)",
     ]
     shorter = seconds([1], [(0, 7, 5)])
-    assert [*unlike_seconds(stored, shorter)] == ["the seconds stored are 0 to 2, those recomputed 0 to 0"]
+    assert [*differences_in_seconds(stored, shorter)] == ["the seconds stored are 0 to 2, those recomputed 0 to 0"]
 
 
 def test_a_trial_is_the_same_as_itself_and_not_as_another() -> None:
@@ -58,9 +58,10 @@ def test_a_trial_is_the_same_as_itself_and_not_as_another() -> None:
 
 def test_values_are_compared_to_the_innermost() -> None:
     nan = float("nan")
-    assert [*unlike_values("x", {"a": (1, nan)}, {"a": (1, nan)})] == [], "a number that is none equals itself"
-    assert [*unlike_values("x", {"a": (1, nan)}, {"a": (1, 2.0)})] == ["x.a[1] was stored as nan, and is 2.0 now"]
-    assert [*unlike_values("x", (1,), (1, 2))] == ["x was stored as (1,), and is (1, 2) now"]
+    assert [*differences_in_values("x", {"a": (1, nan)}, {"a": (1, nan)})] == [], "a number that is none equals itself"
+    found = [*differences_in_values("x", {"a": (1, nan)}, {"a": (1, 2.0)})]
+    assert found == ["x.a[1] was stored as nan, and is 2.0 now"]
+    assert [*differences_in_values("x", (1,), (1, 2))] == ["x was stored as (1,), and is (1, 2) now"]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_the_cores_are_those_of_the_trial(
     measured = measure(kept)
     verdict = decide(kept, measured, ())
     (tmp_path / "collector.json").write_text('{"firing": "window_end"}')
-    marks = {name: FileMark(0, "") for name in ("driver-0.json", "driver-1.json", "collector.json", "driver-0.log")}
+    marks = {name: FileDigest(0, "") for name in ("driver-0.json", "driver-1.json", "collector.json", "driver-0.log")}
     stored = StoredTrial(
         tmp_path,
         kept.trial,

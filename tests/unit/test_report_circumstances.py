@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from report_samples import ASKED, EXPLAINED, FINDING, STORY, judged
+from report_samples import ASKED, EXPLAINED, FINDING, REPORT, judged
 from rich.console import Console
 
 from streamgauge.model.facts import EngineFacts, MicroBatches, TrialFacts, WarmUp
@@ -17,29 +17,29 @@ from streamgauge.report.render.terminal import render_run
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.findings import view_run
 from streamgauge.report.view.page import view_page
-from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.report.view.run_report import JudgedTrial, RunReport
 from streamgauge.store.facts import facts_from_json
 
 WARM = replace(EXPLAINED, warm_up=WarmUp(started=14.0, seconds=45, load=2e5, steady=True))
 BATCHES = replace(WARM, micro_batches=MicroBatches(15, 1620.0, 1900.0, 2000.0))
 
 
-def held(number: int = 2, facts: TrialFacts = BATCHES) -> Judged:
+def held(number: int = 2, facts: TrialFacts = BATCHES) -> JudgedTrial:
     return judged(number, 1e5, VerdictKind.SUSTAINED, "confirm", facts=facts)
 
 
-def failed(number: int, kind: VerdictKind = VerdictKind.OVERLOADED, **measured: Any) -> Judged:  # noqa: ANN401 (fields of a measurement)
+def failed(number: int, kind: VerdictKind = VerdictKind.OVERLOADED, **measured: Any) -> JudgedTrial:  # noqa: ANN401 (fields of a measurement)
     found = judged(number, 1.04e5, kind, "confirm", facts=WARM)
     return replace(found, measurement=replace(found.measurement, **measured))
 
 
 TWICE = replace(FINDING, fails=End(1.04e5, (3, 5)))
 TRIALS = (held(), failed(3, foreign_share=0.013, steal_share=0.009), failed(5, judged_seconds=33))
-RUN = replace(STORY, findings=(TWICE,), trials=TRIALS)
+RUN = replace(REPORT, findings=(TWICE,), trials=TRIALS)
 
 
-def said(story: Story = RUN) -> str:
-    return " | ".join(circumstances(story.findings[0], story.trials, story.asked).sentences)
+def said(report: RunReport = RUN) -> str:
+    return " | ".join(circumstances(report.findings[0], report.trials, report.asked).sentences)
 
 
 def test_the_result_says_how_often_each_end_was_measured() -> None:
@@ -129,12 +129,12 @@ RESOLUTION = (
 
 
 def test_case_17_the_resolution_is_printed_in_the_terminal_and_in_json() -> None:
-    story = replace(RUN, trials=SENT)
+    report = replace(RUN, trials=SENT)
     console = Console(file=io.StringIO(), width=300)
-    console.print(render_run(view_run(story)))
+    console.print(render_run(view_run(report)))
     assert isinstance(console.file, io.StringIO)
     assert RESOLUTION in console.file.getvalue()
-    found = run_document(story)["findings"][0]["circumstances"]
+    found = run_document(report)["findings"][0]["circumstances"]
     assert found["resolution"] == RESOLUTION
     assert RESOLUTION in found["sentences"]
 
@@ -142,9 +142,9 @@ def test_case_17_the_resolution_is_printed_in_the_terminal_and_in_json() -> None
 def test_case_17_the_line_on_the_resolution_names_the_queue_and_the_brokers_delay_over_kafka() -> None:
     late = replace(SENT[0], measurement=replace(SENT[0].measurement, append_delay_p99=8e6))
     engine = replace(late.facts.engine, queue="published − end offset of the last batch that was started")
-    story = replace(RUN, trials=(replace(late, facts=replace(late.facts, engine=engine)), *SENT[1:]))
-    assert "the broker had appended 99 % of the events of every trial within 8ms" in said(story)
-    assert said(story).endswith("; queue: published − end offset of the last batch that was started")
+    report = replace(RUN, trials=(replace(late, facts=replace(late.facts, engine=engine)), *SENT[1:]))
+    assert "the broker had appended 99 % of the events of every trial within 8ms" in said(report)
+    assert said(report).endswith("; queue: published − end offset of the last batch that was started")
 
 
 def test_case_17_a_simulated_run_has_no_resolution() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
 
-from report_samples import EXPLAINED, FINDING, RECORDED, STORY, judged
+from report_samples import EXPLAINED, FINDING, RECORDED, REPORT, judged
 
 from streamgauge.model.facts import Explanation
 from streamgauge.model.finding import End
@@ -16,13 +16,13 @@ from streamgauge.report.render.html.bounds_svg import bracket_picture
 from streamgauge.report.render.html.page import VERDICTS, render_page
 from streamgauge.report.view.findings import view_run
 from streamgauge.report.view.page import view_page
-from streamgauge.report.view.run_report import Story
+from streamgauge.report.view.run_report import RunReport
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&<!--\u2028"
 
 
-def page(story: Story = STORY) -> str:
-    return render_page(view_page(story, RECORDED)).decode("utf-8")
+def page(report: RunReport = REPORT) -> str:
+    return render_page(view_page(report, RECORDED)).decode("utf-8")
 
 
 class Reader(HTMLParser):
@@ -99,7 +99,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert ("content", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'") in reader.attributes
 
 
-def hostile_story() -> Story:
+def hostile_report() -> RunReport:
     """A run in which every text that a user, an engine or a log can choose is an attack."""
     facts = replace(
         EXPLAINED,
@@ -110,15 +110,15 @@ def hostile_story() -> Story:
     bad = judged(3, 1.04e5, VerdictKind.FAILED, "confirm", HOSTILE, facts=facts)
     bad = replace(bad, trial=replace(bad.trial, engine=HOSTILE), outcome=Outcome("crashed", HOSTILE, (HOSTILE,)))
     finding = replace(FINDING, engine=HOSTILE, sentence=HOSTILE, notes=(HOSTILE,), holds=None, also=())
-    assert STORY.asked is not None
+    assert REPORT.asked is not None
     return replace(
-        STORY,
+        REPORT,
         run=HOSTILE,
         experiment=HOSTILE,
         findings=(finding, replace(FINDING, line=HOSTILE)),
         trials=(bad,),
         ended=HOSTILE,
-        asked=replace(STORY.asked, name=HOSTILE, description=HOSTILE),
+        asked=replace(REPORT.asked, name=HOSTILE, description=HOSTILE),
         text=HOSTILE,
         environment={"cpu": {"model": HOSTILE}},
         command=("x", HOSTILE),
@@ -127,7 +127,7 @@ def hostile_story() -> Story:
 
 
 def test_no_name_becomes_markup() -> None:
-    reader = Reader(page(hostile_story()))
+    reader = Reader(page(hostile_report()))
     assert "img" not in reader.tags
     assert reader.tags.count("script") == 3  # the data, the renderer, the page's own
     assert not [name for name, _ in reader.attributes if name.startswith("on")]
@@ -136,7 +136,7 @@ def test_no_name_becomes_markup() -> None:
 
 
 def test_the_data_of_the_charts_survives_a_hostile_name_unchanged() -> None:
-    [data, *_] = Reader(page(hostile_story())).scripts
+    [data, *_] = Reader(page(hostile_report())).scripts
     assert "<" not in data
     assert json.loads(data)[0]["engine"] == HOSTILE
 
@@ -150,7 +150,7 @@ def test_the_same_folder_gives_the_same_bytes() -> None:
 
 
 def test_a_run_that_found_nothing_still_has_a_page() -> None:
-    text = Reader(page(replace(STORY, findings=(), trials=(), ended="it was interrupted"))).text
+    text = Reader(page(replace(REPORT, findings=(), trials=(), ended="it was interrupted"))).text
     assert "No result." in text
     assert "Ended early: it was interrupted." in text
     assert "Correctness is unchecked: no trial was finished." in text
@@ -159,19 +159,19 @@ def test_a_run_that_found_nothing_still_has_a_page() -> None:
 def test_the_last_words_of_a_crashed_system_are_there() -> None:
     crashed = judged(3, 1.04e5, VerdictKind.FAILED, "confirm", "its process ended with 1")
     crashed = replace(crashed, outcome=Outcome("crashed", "", ("java.lang.OutOfMemoryError: heap",)))
-    assert "java.lang.OutOfMemoryError: heap" in Reader(page(replace(STORY, trials=(crashed,)))).text
+    assert "java.lang.OutOfMemoryError: heap" in Reader(page(replace(REPORT, trials=(crashed,)))).text
 
 
 def test_another_workload_has_no_tables_of_karimov() -> None:
-    assert STORY.asked is not None
-    other = replace(STORY.asked, workload=replace(STORY.asked.workload, name="downsampling"))
-    assert "Karimov" not in Reader(page(replace(STORY, asked=other))).text
+    assert REPORT.asked is not None
+    other = replace(REPORT.asked, workload=replace(REPORT.asked.workload, name="downsampling"))
+    assert "Karimov" not in Reader(page(replace(REPORT, asked=other))).text
 
 
 def test_other_windows_than_the_papers_are_said_to_be_others() -> None:
-    assert STORY.asked is not None
-    other = replace(STORY.asked, workload=replace(STORY.asked.workload, params={"window": 1, "slide": 1}))
-    assert "8 s every 4 s, are not those of this run" in Reader(page(replace(STORY, asked=other))).text
+    assert REPORT.asked is not None
+    other = replace(REPORT.asked, workload=replace(REPORT.asked.workload, params={"window": 1, "slide": 1}))
+    assert "8 s every 4 s, are not those of this run" in Reader(page(replace(REPORT, asked=other))).text
 
 
 def marks(svg: str) -> list[str]:
@@ -179,7 +179,7 @@ def marks(svg: str) -> list[str]:
 
 
 def test_the_picture_has_a_mark_for_every_trial_and_the_bracket() -> None:
-    picture = bracket_picture(view_run(STORY).findings[0])
+    picture = bracket_picture(view_run(REPORT).findings[0])
     assert picture is not None
     assert marks(picture.text) == ["overloaded", "sustained", "overloaded", "sustained"]
     assert "passed 100k/s" in picture.text
@@ -187,7 +187,7 @@ def test_the_picture_has_a_mark_for_every_trial_and_the_bracket() -> None:
 
 
 def test_the_picture_is_logarithmic_and_stays_inside_its_frame() -> None:
-    view = view_run(STORY).findings[0]
+    view = view_run(REPORT).findings[0]
     rows = tuple(replace(row, at=at) for row, at in zip(view.rows, (1e3, 1e4, 1e5, 1e6), strict=True))
     picture = bracket_picture(replace(view, rows=rows, ends=(1e4, 1e5)))
     assert picture is not None
@@ -199,12 +199,12 @@ def test_the_picture_is_logarithmic_and_stays_inside_its_frame() -> None:
 
 
 def test_where_fewer_is_harder_the_failing_end_may_lie_left() -> None:
-    view = view_run(replace(STORY, findings=(replace(FINDING, holds=End(104_000.0, (3,)), fails=End(1e5, (2,))),)))
+    view = view_run(replace(REPORT, findings=(replace(FINDING, holds=End(104_000.0, (3,)), fails=End(1e5, (2,))),)))
     assert bracket_picture(view.findings[0]) is not None
 
 
 def test_a_count_has_no_ticks_between_whole_numbers() -> None:
-    view = view_run(STORY).findings[0]
+    view = view_run(REPORT).findings[0]
     rows = tuple(replace(row, at=at) for row, at in zip(view.rows, (1.0, 2.0, 3.0, 4.0), strict=True))
     picture = bracket_picture(replace(view, rows=rows, unit="count", ends=(3.0, 4.0)))
     assert picture is not None
@@ -213,5 +213,5 @@ def test_a_count_has_no_ticks_between_whole_numbers() -> None:
 
 
 def test_one_value_alone_has_no_picture() -> None:
-    view = view_run(STORY).findings[0]
+    view = view_run(REPORT).findings[0]
     assert bracket_picture(replace(view, rows=view.rows[:1], ends=(None, None))) is None

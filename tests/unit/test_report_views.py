@@ -5,14 +5,14 @@ import json
 from dataclasses import replace
 
 import pytest
-from report_samples import FINDING, STORY, judged
+from report_samples import FINDING, REPORT, judged
 from rich.console import Console
 
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.report.render.json import encode, run_document
 from streamgauge.report.render.terminal import render_run
 from streamgauge.report.view.findings import view_run
-from streamgauge.report.view.run_report import Story
+from streamgauge.report.view.run_report import RunReport
 
 SHOWN = """\
 Sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 %
@@ -54,44 +54,44 @@ run 20260101-120000-x-ab
 """
 
 
-def shown(story: Story, width: int = 80, colours: bool = False) -> str:
+def shown(report: RunReport, width: int = 80, colours: bool = False) -> str:
     file = io.StringIO()
-    Console(file=file, width=width, force_terminal=colours, highlight=False).print(render_run(view_run(story)))
+    Console(file=file, width=width, force_terminal=colours, highlight=False).print(render_run(view_run(report)))
     return "".join(f"{line.rstrip()}\n" for line in file.getvalue().splitlines())
 
 
 def test_the_result_comes_first_then_its_bounds_then_every_trial() -> None:
-    assert shown(STORY) == SHOWN
+    assert shown(REPORT) == SHOWN
 
 
 def test_in_40_columns_latencies_and_trials_are_paragraphs() -> None:
-    text = " ".join(shown(STORY, 40).split())
+    text = " ".join(shown(REPORT, 40).split())
     assert "event-time latency at 100%: avg 5ms, min 1ms, max –, p50 4ms, p90 1.23s" in text
     assert "trial 2: confirm at 100k/s, 35 s, passed bound SUSTAINED the queue grows by 0/s" in text
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(width: int) -> None:
-    long = replace(STORY, trials=(judged(1, 1e6, VerdictKind.OVERLOADED, reason="word " * 60 + "end"),))
+    long = replace(REPORT, trials=(judged(1, 1e6, VerdictKind.OVERLOADED, reason="word " * 60 + "end"),))
     lines = shown(long, width).splitlines()
     assert max(map(len, lines)) <= width
     assert any(line.endswith("end") for line in lines)
 
 
 def test_several_engines_are_told_apart() -> None:
-    both = replace(STORY, findings=(FINDING, replace(FINDING, engine="other")))
+    both = replace(REPORT, findings=(FINDING, replace(FINDING, engine="other")))
     lines = shown(both).splitlines()
     assert "simulated" in lines
     assert "other" in lines
 
 
 def test_an_early_end_is_said() -> None:
-    assert "Ended early: the budget of 1m is spent." in shown(replace(STORY, ended="the budget of 1m is spent"))
+    assert "Ended early: the budget of 1m is spent." in shown(replace(REPORT, ended="the budget of 1m is spent"))
 
 
 def test_the_document_is_strict_json_and_names_what_proves_each_end() -> None:
-    document = json.loads(encode(run_document(STORY)), parse_constant=pytest.fail)
-    assert (document["format"], document["exit_code"], document["run"]) == (1, 0, STORY.run)
+    document = json.loads(encode(run_document(REPORT)), parse_constant=pytest.fail)
+    assert (document["format"], document["exit_code"], document["run"]) == (1, 0, REPORT.run)
     finding = document["findings"][0]
     assert finding["holds"] == {"value": 100_000.0, "unit": "events/s", "trials": [2]}
     assert finding["fails"] == {"value": 104_000.0, "unit": "events/s", "trials": [3]}
@@ -108,5 +108,5 @@ def test_a_plain_measurement_has_the_trials_of_its_value_alone() -> None:
     points = tuple(
         replace(FINDING, line=f"load={value:g}", status="measured", holds=None, fails=None) for value in (1e5, 1e6)
     )
-    rows = [[row.number for row in f.rows] for f in view_run(replace(STORY, findings=points)).findings]
+    rows = [[row.number for row in f.rows] for f in view_run(replace(REPORT, findings=points)).findings]
     assert rows == [[2], [1]]

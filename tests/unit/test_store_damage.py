@@ -26,7 +26,7 @@ Harm = Callable[[bytes, random.Random], bytes]
 def everything(path: Path) -> str:
     """All that can be read of a run, as one text to compare."""
     run = Run.open(path)
-    parts = [run, run.text, run.environment, run.trials(), run.ending()]
+    parts = [run, run.text, run.environment, run.trials(), run.conclusion()]
     recorded = [run.recording(number) for number in (1, 2)]
     columns = [[(k, v.tolist()) for k, v in sorted(r.seconds.columns.items())] for r in recorded]
     counts = [[(k, v.second.tolist(), v.bucket.tolist(), v.count.tolist()) for k, v in r.seconds.latencies.items()]
@@ -89,4 +89,4 @@ def test_without_its_answer_a_run_is_unfinished(whole: Path, tmp_path: Path) -> 
     path = tmp_path / whole.name
     shutil.copytree(whole, path)
     (path / "findings.json").unlink()
-    assert Run.open(path).ending() is None
+    assert Run.open(path).conclusion() is None

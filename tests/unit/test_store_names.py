@@ -139,7 +139,7 @@ def test_the_index_notices_a_run_that_went_on(tmp_path: Path) -> None:
     run, store = sample.whole_run(tmp_path), Store(tmp_path)
     assert store.runs()[0].trials == 2
     sample.keep(run, 3)
-    run.conclude([], "it was interrupted", 130, 1)
+    run.write_conclusion([], "it was interrupted", 130, 1)
     assert (store.runs()[0].trials, store.runs()[0].exit_code) == (3, 130)
 
 

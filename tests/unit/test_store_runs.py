@@ -10,7 +10,7 @@ import store_samples as sample
 
 from streamgauge.model.finding import Told
 from streamgauge.model.units import SECOND
-from streamgauge.store import Run, RunLocked, Store, StoreError, look_into
+from streamgauge.store import Run, RunLocked, Store, StoreError, read_partial
 from streamgauge.store.runs import TEMPORARY, newest_session
 
 
@@ -36,7 +36,7 @@ def test_a_run_gives_back_what_it_was_made_of(tmp_path: Path) -> None:
     assert run.command == ("run", "quick")
     assert run.trials() == []
     assert run.findings() is None
-    assert run.ending() is None
+    assert run.conclusion() is None
 
 
 def test_a_run_is_never_written_over(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_what_a_crash_left_is_moved_aside_and_kept(tmp_path: Path) -> None:
     sample.keep(run, 1)
     assert [path.name for path in run.partials()] == ["001.partial.1", "001.partial.2", "001.partial.3"]
     assert [(path / "sut.log").read_text() for path in run.partials()] == ["crash 0", "crash 1", "crash 2"]
-    assert [len(look_into(path).seconds) for path in run.partials()] == [1, 2, 3]
+    assert [len(read_partial(path).seconds) for path in run.partials()] == [1, 2, 3]
     assert [t.trial.number for t in run.trials()] == [1]
     assert run.discard_leftovers() > 0
     assert run.partials() == []
@@ -141,15 +141,15 @@ def test_what_a_crash_left_is_moved_aside_and_kept(tmp_path: Path) -> None:
 
 def test_what_a_killed_system_left_is_swept_and_its_log_kept(tmp_path: Path) -> None:
     run = sample.new_run(tmp_path)
-    assert (run.scraps(), newest_session(run.sessions)) == ([], 0)
+    assert (run.temporary_folders(), newest_session(run.sessions)) == ([], 0)
     for number in ("001", "012"):
         (run.sessions / number / TEMPORARY / "spark").mkdir(parents=True)
         (run.sessions / number / TEMPORARY / "spark" / "block").write_bytes(bytes(100))
         (run.sessions / number / "spark.log").write_text("killed")
     assert newest_session(run.sessions) == 12, "the next one does not write into a folder of the killed run"
-    assert [path.parent.name for path in run.scraps()] == ["001", "012"]
+    assert [path.parent.name for path in run.temporary_folders()] == ["001", "012"]
     assert run.discard_leftovers() == 200
-    assert run.scraps() == []
+    assert run.temporary_folders() == []
     assert [path.name for path in sorted(run.sessions.glob("*/*"))] == ["spark.log"] * 2
 
 
@@ -184,17 +184,17 @@ def test_a_trial_folder_under_another_number_is_refused(tmp_path: Path) -> None:
 
 def test_the_past_is_told_engine_by_engine(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
-    assert run.past("b") == [Told(sample.trial(2).ask, sample.VERDICT, 2)]
-    assert [told.trial for told in run.past()] == [1, 2]
-    assert run.past("c") == []
+    assert run.trial_results("b") == [Told(sample.trial(2).ask, sample.VERDICT, 2)]
+    assert [told.trial for told in run.trial_results()] == [1, 2]
+    assert run.trial_results("c") == []
 
 
 def test_the_answer_comes_back_and_a_resumed_run_replaces_it(tmp_path: Path) -> None:
     run = sample.new_run(tmp_path)
-    run.conclude([], "the budget is spent", 5, SECOND)
-    run.conclude([sample.FINDING], "", 0, 2 * SECOND)
+    run.write_conclusion([], "the budget is spent", 5, SECOND)
+    run.write_conclusion([sample.FINDING], "", 0, 2 * SECOND)
     read = Run.open(run.path)
-    ending = read.ending()
+    ending = read.conclusion()
     assert read.findings() == [sample.FINDING]
     assert ending is not None
     assert (ending.ended, ending.exit_code, ending.spent_ns) == ("", 0, 2 * SECOND)

@@ -17,7 +17,7 @@ from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.report.view.findings import outputs_checked
-from streamgauge.report.view.run_report import Judged
+from streamgauge.report.view.run_report import JudgedTrial
 from streamgauge.run.limits import Limits
 from streamgauge.run.trial.execute import execute
 from streamgauge.run.trial.setup import Silence, Unkept
@@ -299,7 +299,7 @@ def test_case_4_a_system_that_failed_to_start_while_others_took_much_has_failed_
 def test_case_4_the_runs_totals_name_the_faulty_outputs_of_a_disturbed_trial_over_kafka() -> None:
     happened = over_kafka(recording(account=ONE_LOST, foreign=80_000))
     measured = measure(happened)
-    judged = Judged(happened.trial, measured, decide(happened, measured, (LAG,)), 60, happened.outcome)
+    judged = JudgedTrial(happened.trial, measured, decide(happened, measured, (LAG,)), 60, happened.outcome)
     said = "Outputs of INVALID trials, whose cause is unknown: 1 lost, 0 duplicate, 0 wrong."
     assert outputs_checked([judged]).endswith(said)
 

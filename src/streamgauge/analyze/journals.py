@@ -114,10 +114,10 @@ def of_drivers(spark: "SparkSession", journals: Journals, name: str, schema: str
     def of(driver: int) -> "DataFrame":
         return rows(spark, journals.folder / name.format(driver), schema).withColumn("driver", F.lit(driver))
 
-    return together([of(driver) for driver in range(journals.drivers)])
+    return union_all([of(driver) for driver in range(journals.drivers)])
 
 
-def together(parts: "Sequence[DataFrame]") -> "DataFrame":
+def union_all(parts: "Sequence[DataFrame]") -> "DataFrame":
     """Tables below each other, columns by name. They have a few rows per second, so one task saves every shuffle."""
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts).coalesce(1)
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from streamgauge.analyze import journals as files
 from streamgauge.analyze import seconds as out
 from streamgauge.analyze.journals import Journals
-from streamgauge.analyze.seconds import delays, driven, watched
+from streamgauge.analyze.seconds import delays, driver_seconds, monitor_seconds
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
 
 _NUMBERED: dict[int, Kind] = {6: "missing", 7: "missing-windows"}
@@ -19,7 +19,8 @@ _NUMBERED: dict[int, Kind] = {6: "missing", 7: "missing-windows"}
 
 def recompute(spark: SparkSession, journals: Journals) -> Seconds:
     """What ``run/trial/assemble.py`` made of this trial, counted again from its journals."""
-    outputs = [out.stamped(query, journals.origin_us, journals.firing) for query in files.outputs(spark, journals)]
+    found = files.outputs(spark, journals)
+    outputs = [out.with_latencies(query, journals.origin_us, journals.firing) for query in found]
     rows = _within(counts(spark, journals, outputs), journals.stop).toArrow()
     closed = _numbers(rows, "closed") == journals.drivers
     columns = _by_second(rows, int(np.count_nonzero(closed)))
@@ -41,10 +42,13 @@ def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) ->
     )
     appends = files.of_drivers(spark, journals, "appends-{}", files.APPENDS) if journals.broker else None
     health = files.rows(spark, folder / "collector-health", files.HEALTH)
-    parts = [driven(ticks, appends, acks, samples), watched(roles, cores, journals.sut_cores, journals.driver_cores)]
-    parts.append(out.starved(health))
-    parts += [part for query in outputs for part in (out.counted(query), out.fired(query))]
-    whole = files.together(parts)
+    parts = [
+        driver_seconds(ticks, appends, acks, samples),
+        monitor_seconds(roles, cores, journals.sut_cores, journals.driver_cores),
+        out.starved(health),
+    ]
+    parts += [part for query in outputs for part in (out.output_counts(query), out.firing_counts(query))]
+    whole = files.union_all(parts)
     # one part has each column; only outputs come in several, one per query, and add up
     return whole.groupBy("second").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in whole.columns if name != "second")

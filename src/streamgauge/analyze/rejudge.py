@@ -48,15 +48,15 @@ def rejudge(
     measured = measure(recording)
     verdict = decide(recording, measured, objectives)
     differences = [
-        *(() if again is None else unlike_seconds(stored.seconds, again)),
-        *unlike_values("measurement", judged[0], measured),
-        *unlike_values("verdict", judged[1], verdict),
+        *(() if again is None else differences_in_seconds(stored.seconds, again)),
+        *differences_in_values("measurement", judged[0], measured),
+        *differences_in_values("verdict", judged[1], verdict),
     ]
     source: Source = "seconds" if again is None else "journals"
     return Rejudged(stored.trial.number, source, measured, verdict, tuple(differences))
 
 
-def unlike_seconds(stored: Seconds, again: Seconds) -> Iterator[str]:
+def differences_in_seconds(stored: Seconds, again: Seconds) -> Iterator[str]:
     """A sentence for each column or histogram that is not the same."""
     if (stored.start, stored.stop) != (again.start, again.stop):
         yield f"the seconds stored are {_span(stored)}, those recomputed {_span(again)}"
@@ -96,19 +96,20 @@ def _merged(latencies: Latencies) -> dict[tuple[int, int], int]:
     return {(int(s), int(b)): int(n) for s, b, n in zip(*place, sums, strict=True) if n}
 
 
-def unlike_values(name: str, stored: object, again: object) -> Iterator[str]:
+def differences_in_values(name: str, stored: object, again: object) -> Iterator[str]:
     """A sentence for each innermost value that differs. Numbers that are none are equal to themselves."""
     if is_dataclass(stored) and type(stored) is type(again):
         for field in fields(stored):
             if field.name in _WORDING:
                 continue
-            yield from unlike_values(f"{name}.{field.name}", getattr(stored, field.name), getattr(again, field.name))
+            one, other = getattr(stored, field.name), getattr(again, field.name)
+            yield from differences_in_values(f"{name}.{field.name}", one, other)
     elif isinstance(stored, dict) and isinstance(again, dict) and stored.keys() == again.keys():
         for key in stored:
-            yield from unlike_values(f"{name}.{key}", stored[key], again[key])
+            yield from differences_in_values(f"{name}.{key}", stored[key], again[key])
     elif isinstance(stored, tuple) and isinstance(again, tuple) and len(stored) == len(again):
         for place, (one, other) in enumerate(zip(stored, again, strict=True)):
-            yield from unlike_values(f"{name}[{place}]", one, other)
+            yield from differences_in_values(f"{name}[{place}]", one, other)
     elif not (stored == again or (_is_nan(stored) and _is_nan(again))):
         yield f"{name} was stored as {stored}, and is {again} now"
 

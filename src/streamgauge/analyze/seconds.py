@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from streamgauge.analyze.journals import together
+from streamgauge.analyze.journals import union_all
 from streamgauge.model.facts import DRIVER, SUT
 from streamgauge.model.seconds import WINDOW_KINDS, Kind
 from streamgauge.model.units import SECOND
@@ -60,14 +60,14 @@ def confirmed(appends: DataFrame) -> DataFrame:
     )
 
 
-def delays(events: DataFrame, happened: str, told: str, kind: Kind, samples: DataFrame) -> DataFrame:
+def delays(events: DataFrame, happened: str, reported: str, kind: Kind, samples: DataFrame) -> DataFrame:
     """Counts by second and bucket of how late events were, in the second in which their send interval was due.
 
-    What was ``told`` after the last second that its driver has closed does not count.
+    What was ``reported`` after the last second that its driver has closed does not count.
     """
     ends = samples.groupBy("driver").agg(((F.max("second") + 1) * SECOND).alias("closed"))
     late = floor_division(F.greatest(F.col(happened) - F.col("intended"), F.lit(0)), F.lit(1_000))
-    inside = events.join(F.broadcast(ends), "driver").where((F.col(told) < F.col("closed")) & (F.col("count") > 0))
+    inside = events.join(F.broadcast(ends), "driver").where((F.col(reported) < F.col("closed")) & (F.col("count") > 0))
     second = floor_division(F.col("intended") - 1, F.lit(SECOND))
     by = (second.alias("second"), F.lit(kind).alias("kind"), bucket(late).alias("bucket"))
     return inside.groupBy(*by).agg(F.sum("count").alias("count"))
@@ -89,15 +89,15 @@ def acknowledged(acks: DataFrame) -> DataFrame:
     )
 
 
-def driven(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame, samples: DataFrame) -> DataFrame:
+def driver_seconds(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame, samples: DataFrame) -> DataFrame:
     """Per second: all drivers as one. ``closed`` says how many of them have closed it."""
     sources = [sent(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
     if appends is not None:  # what a broker confirmed counts, not what was handed to it
         sources[:1] = [sources[0].drop("published"), confirmed(appends)]
     names = [name for source in sources for name in source.columns if name not in ("driver", "second")]
     # each source has at most one row of a driver and second: the largest value is the only one
-    single = together(sources).groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
-    return _together(_since_before(single))
+    single = union_all(sources).groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
+    return _of_all_drivers(_since_before(single))
 
 
 def _since_before(single: DataFrame) -> DataFrame:
@@ -111,7 +111,7 @@ def _since_before(single: DataFrame) -> DataFrame:
     return single.withColumn("acknowledged", F.col("total") - F.lag("total", 1, 0).over(order))
 
 
-def _together(single: DataFrame) -> DataFrame:
+def _of_all_drivers(single: DataFrame) -> DataFrame:
     """Counts add up, extremes keep the larger; a driver without an acknowledgement keeps the lag of its last."""
     either = single.groupBy("second").agg(
         F.count("offered").alias("closed"),
@@ -159,9 +159,9 @@ def _of_cores(cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> Da
     )
 
 
-def watched(roles: DataFrame, cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> DataFrame:
+def monitor_seconds(roles: DataFrame, cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> DataFrame:
     """Per second, rows in the second in which their look ended."""
-    seen = together([_of_roles(roles), _of_cores(cores, sut, driver)])
+    seen = union_all([_of_roles(roles), _of_cores(cores, sut, driver)])
     sums = seen.groupBy("second").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in seen.columns if name != "second")
     )
@@ -187,7 +187,7 @@ STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_inge
 _MICROS = 1_000_000
 
 
-def stamped(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame:
+def with_latencies(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame:
     """Every output with its second, the one in which it was due, its batch, its firing and its latencies in µs."""
     kinds = dict(outputs.dtypes)
     stamps = {kind: micros(F.col(stamp), kinds[stamp]) for kind, stamp in STAMPS.items() if stamp in kinds}
@@ -207,30 +207,30 @@ def starved(health: DataFrame) -> DataFrame:
     return health.groupBy(second).agg(F.greatest(F.max("hiccup"), F.lit(0)).alias("collector_hiccup"))
 
 
-def counted(stamped: DataFrame) -> DataFrame:
+def output_counts(outputs: DataFrame) -> DataFrame:
     """Per second: output rows, and those of them with a negative latency in event-time."""
-    below = F.col("`event-time`") < 0 if "event-time" in stamped.columns else F.lit(False)
-    return stamped.groupBy("second").agg(
+    below = F.col("`event-time`") < 0 if "event-time" in outputs.columns else F.lit(False)
+    return outputs.groupBy("second").agg(
         F.count("*").alias("outputs"), F.sum(F.when(below, 1).otherwise(0)).cast("long").alias("negative")
     )
 
 
-def results(stamped: DataFrame) -> DataFrame:
+def results(outputs: DataFrame) -> DataFrame:
     """Window results: each once in a commit, due with its last event, with the largest latency of its rows."""
-    largest = ("due", *(kind for kind in STAMPS if kind in stamped.columns))
-    return stamped.groupBy("batch", "firing").agg(*(F.max(f"`{name}`").alias(name) for name in largest))
+    largest = ("due", *(kind for kind in STAMPS if kind in outputs.columns))
+    return outputs.groupBy("batch", "firing").agg(*(F.max(f"`{name}`").alias(name) for name in largest))
 
 
-def fired(stamped: DataFrame) -> DataFrame:
+def firing_counts(outputs: DataFrame) -> DataFrame:
     """Per second: the firings that were due in it. Without a name every row is one."""
-    firings = results(stamped) if "firing" in stamped.columns else stamped
+    firings = results(outputs) if "firing" in outputs.columns else outputs
     return firings.groupBy(F.col("due").alias("second")).agg(F.count("*").alias("firings"))
 
 
-def latencies(stamped: DataFrame) -> DataFrame:
+def latencies(outputs: DataFrame) -> DataFrame:
     """Counts by second, kind and bucket, of rows and of window results."""
-    of_rows = _by_bucket(stamped, {kind: kind for kind in STAMPS})
-    return of_rows.unionByName(_by_bucket(results(stamped), WINDOW_KINDS)) if "firing" in stamped.columns else of_rows
+    of_rows = _by_bucket(outputs, {kind: kind for kind in STAMPS})
+    return of_rows.unionByName(_by_bucket(results(outputs), WINDOW_KINDS)) if "firing" in outputs.columns else of_rows
 
 
 def _by_bucket(samples: DataFrame, names: Mapping[Kind, Kind]) -> DataFrame:

@@ -17,7 +17,7 @@ _PATIENCE = 20.0
 _TAIL = 5
 
 
-class NoSession(RuntimeError):
+class SessionFailed(RuntimeError):
     """Spark did not start; the sentence has the last lines that its JVM said."""
 
 
@@ -73,7 +73,8 @@ def _launched(conf: SparkConf, log: IO[bytes]) -> JavaGateway:
     except (PySparkRuntimeError, OSError) as error:
         log.seek(0)
         last = log.read().decode("utf-8", "replace").splitlines()[-_TAIL:]
-        raise NoSession(" / ".join([f"Spark {metadata.version('pyspark')} did not start: {error}", *last])) from error
+        why = f"Spark {metadata.version('pyspark')} did not start: {error}"
+        raise SessionFailed(" / ".join([why, *last])) from error
 
 
 def _end(gateway: JavaGateway) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from streamgauge.cli.errors import Trouble
 from streamgauge.model.units import UnitError, parse_duration
 from streamgauge.processes.clock import Pace
-from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.report.view.run_report import JudgedTrial, RunReport
 from streamgauge.run.limits import Limits
 from streamgauge.run.result import ExitCode, Explored, answer, spent
 from streamgauge.store import Run, Store
@@ -118,14 +118,14 @@ def find_run(out: Path, reference: str) -> Run:
     return open_store(out, must_exist=True).find(reference)
 
 
-def judged(run: Run) -> list[Judged]:
+def judged(run: Run) -> list[JudgedTrial]:
     """The finished trials of a run, as the report needs them."""
-    return [Judged(t.trial, t.measurement, t.verdict, t.extent.count, t.outcome, t.facts) for t in run.trials()]
+    return [JudgedTrial(t.trial, t.measurement, t.verdict, t.extent.count, t.outcome, t.facts) for t in run.trials()]
 
 
-def story_of(run: Run, explored: Explored, code: int = 0) -> Story:
+def story_of(run: Run, explored: Explored, code: int = 0) -> RunReport:
     """A run as the report needs it: the content of its folder, and its results."""
-    return Story(
+    return RunReport(
         run=run.id,
         experiment=run.experiment.name,
         findings=explored.findings,
@@ -143,7 +143,7 @@ def story_of(run: Run, explored: Explored, code: int = 0) -> Story:
 
 def shown(run: Run) -> Explored:
     """The results of a run: the stored ones, or those of its trials if it has no ending or has more trials since."""
-    ending = run.ending()
+    ending = run.conclusion()
     if ending is not None and ending.spent_ns == spent(run):
         return Explored(ending.findings, ending.ended, ExitCode(ending.exit_code), ending.spent_ns)
     return answer(run.experiment, run, "it is unfinished")
@@ -151,7 +151,7 @@ def shown(run: Run) -> Explored:
 
 def budget_of(run: Run) -> str | None:
     """The budget of a killed run. A run that ended by its budget has none when it is resumed."""
-    if run.ending() is not None:
+    if run.conclusion() is not None:
         return None
     words = [*run.command]
     for at, word in enumerate(words):

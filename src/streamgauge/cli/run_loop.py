@@ -2,7 +2,7 @@
 
 from typing import Any, NoReturn
 
-from streamgauge.cli.commands.report import keep_report
+from streamgauge.cli.commands.report import save_report
 from streamgauge.cli.console import Talk
 from streamgauge.cli.errors import Trouble
 from streamgauge.cli.inputs import story_of
@@ -73,5 +73,5 @@ def present(experiment: Experiment, run: Run, explored: Explored, code: ExitCode
     story = story_of(run, explored, code)
     if not talk.json:
         talk.show(render_run(view_run(story)))
-    keep_report(run, story, talk)
+    save_report(run, story, talk)
     talk.end(run_document(story), code)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from streamgauge.store.durable import StoreError, make_folder, mark_file, sync_folder, told
+from streamgauge.store.durable import StoreError, as_store_error, digest_file, make_folder, sync_folder
 
 _SHOWN = 3
 
@@ -24,7 +24,7 @@ def faults(folder: Path, checksums: Mapping[str, str]) -> list[str]:
     for name, expected in checksums.items():
         if not (folder / name).is_file():
             found.append(f"{name} is missing")
-        elif (digest := mark_file(folder / name).sha256) != expected:
+        elif (digest := digest_file(folder / name).sha256) != expected:
             found.append(f"{name} has the checksum {digest}, and should have {expected}")
     return found
 
@@ -56,7 +56,7 @@ def furnish(folder: Path, checksums: Mapping[str, str], fill: Callable[[Path], N
 def _put(draft: Path, folder: Path) -> None:
     """Give the draft its name, in place of what had it."""
     old = folder.with_name(f".{folder.name}.old")
-    with told("write", folder):
+    with as_store_error("write", folder):
         shutil.rmtree(old, ignore_errors=True)
         if folder.exists():
             folder.rename(old)
@@ -78,6 +78,6 @@ def _refuse(folder: Path, checksums: Mapping[str, str]) -> None:
 @contextmanager
 def _turn(folder: Path) -> Iterator[None]:
     """One process at a time. The lock goes with the process, however it ends."""
-    with told("write", folder), folder.with_name(f".{folder.name}.lock").open("w") as file:
+    with as_store_error("write", folder), folder.with_name(f".{folder.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

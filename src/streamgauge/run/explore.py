@@ -56,7 +56,7 @@ def explore(
             if ended:
                 break
     explored = answer(experiment, run, ended)
-    run.conclude(explored.findings, explored.ended, explored.exit_code, explored.spent)
+    run.write_conclusion(explored.findings, explored.ended, explored.exit_code, explored.spent)
     return explored
 
 
@@ -120,7 +120,7 @@ class _Exploration:
 
     def _search(self, choice: EngineChoice, start: int) -> str:
         """Run the whole search after one start of the engine. Returns why the whole run ends here, or nothing."""
-        past = list(self.run.past(choice.label))
+        past = list(self.run.trial_results(choice.label))
         begun = any(told.ask.start == start for told in past)
         hint = hint_of(self.run, choice.label, start) if begun else self._hint(choice)
         search = build(self.experiment, choice.label, hint, start)

@@ -54,7 +54,7 @@ def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
     """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
     findings: list[Finding] = []
     for choice in experiment.engines:
-        past, starts = run.past(choice.label), range(experiment.search.starts)
+        past, starts = run.trial_results(choice.label), range(experiment.search.starts)
         searches = [build(experiment, choice.label, hint_of(run, choice.label, start), start) for start in starts]
         findings += combine([search.findings(past, ended) for search in searches])
     verdicts = {k.trial.number: k.verdict for k in run.trials() if _measured(k.measurement, k.verdict)}

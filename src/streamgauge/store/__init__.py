@@ -4,13 +4,13 @@ from streamgauge.store.durable import AmbiguousRun, NewerFormat, RunLocked, Stor
 from streamgauge.store.index import RunSummary
 from streamgauge.store.runs import Conclusion, Run
 from streamgauge.store.store import Store
-from streamgauge.store.trials import GrowingTrial, PartialTrial, StoredTrial, look_into
+from streamgauge.store.trials import PartialRecording, PartialTrial, StoredTrial, read_partial
 
 __all__ = [
     "AmbiguousRun",
     "Conclusion",
-    "GrowingTrial",
     "NewerFormat",
+    "PartialRecording",
     "PartialTrial",
     "Run",
     "RunLocked",
@@ -19,5 +19,5 @@ __all__ = [
     "StoreError",
     "StoredTrial",
     "UnknownRun",
-    "look_into",
+    "read_partial",
 ]

@@ -23,7 +23,7 @@ Key = tuple[str, str, str]
 """Machine, placement and transport."""
 
 
-def keep(root: Path, calibration: Calibration) -> Path:
+def save(root: Path, calibration: Calibration) -> Path:
     """Write it, in place of an older one of the same machine, placement and transport."""
     key = _key_of(calibration)
     path, older = _path(root, key), _older_path(root, key)
@@ -34,7 +34,7 @@ def keep(root: Path, calibration: Calibration) -> Path:
     return path
 
 
-def kept(root: Path, machine: str, placement: str, transport: str = QUEUE) -> Calibration | None:
+def load(root: Path, machine: str, placement: str, transport: str = QUEUE) -> Calibration | None:
     """The one of this machine, placement and transport, if there is one."""
     key = (machine, placement, transport)
     return _read(_path(root, key), key) or _read(_older_path(root, key), key)
@@ -49,7 +49,7 @@ def _read(path: Path, key: Key) -> Calibration | None:
 @contextmanager
 def workspace(root: Path, token: str) -> Iterator[Path]:
     """A folder for the trials of a calibration. It goes with the calibration; what a crash left goes before."""
-    for left in abandoned(root):
+    for left in stale_workspaces(root):
         shutil.rmtree(left, ignore_errors=True)
     path = root / FOLDER / f"{_WORK}{token}"
     path.mkdir(parents=True)
@@ -61,7 +61,7 @@ def workspace(root: Path, token: str) -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def abandoned(root: Path) -> list[Path]:
+def stale_workspaces(root: Path) -> list[Path]:
     """Folders of calibrations that were killed: nobody holds their lock."""
     return [folder for folder in sorted((root / FOLDER).glob(f"{_WORK}*")) if not _held(folder / _LOCK)]
 

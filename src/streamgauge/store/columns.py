@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from streamgauge.model.seconds import COLUMNS, KINDS, Column, Kind, Latencies, Seconds
-from streamgauge.store.durable import StoreError, told
+from streamgauge.store.durable import StoreError, as_store_error
 
 SECONDS = "seconds.parquet"
 LATENCIES = "latencies.parquet"
@@ -96,7 +96,7 @@ class LiveSeconds:
 
     def append(self, seconds: Seconds) -> None:
         """Add the stretch that follows. A reader sees it once its seconds are there, latencies before them."""
-        with told("write", self._folder):
+        with as_store_error("write", self._folder):
             if not self._files:
                 self._open()
             flat = _flat(seconds)

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from streamgauge.model.facts import TrialFacts
-from streamgauge.store.durable import NewerFormat, StoreError, told
+from streamgauge.store.durable import NewerFormat, StoreError, as_store_error
 from streamgauge.store.facts import facts_to_json
 
 FORMAT = 2
@@ -73,7 +73,7 @@ _FLOAT = "$float"
 _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-def plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
+def to_json(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
     """A value of the model as what JSON knows: objects, lists, strings, numbers, null."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -83,18 +83,18 @@ def plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {_FLOAT: str(value)}
-    return _plain_whole(value)
+    return _structure_to_json(value)
 
 
-def _plain_whole(value: object) -> Any:  # noqa: ANN401
+def _structure_to_json(value: object) -> Any:  # noqa: ANN401
     if isinstance(value, TrialFacts):
-        return plain(facts_to_json(value))
+        return to_json(facts_to_json(value))
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        return {_key(key): plain(held) for key, held in value.items()}
+        return {_key(key): to_json(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(held) for held in value]
+        return [to_json(held) for held in value]
     if isinstance(value, datetime):
         return value.isoformat()
     raise TypeError(f"a {type(value).__name__} has no place in a stored document: {value!r:.80}")
@@ -106,14 +106,15 @@ def _key(key: object) -> str:
     return str(key)
 
 
-def _revived(value: Any) -> Any:  # noqa: ANN401
+def from_json(value: Any) -> Any:  # noqa: ANN401
+    """A value of JSON with the numbers that ``to_json`` wrote as objects."""
     if isinstance(value, list):
-        return [_revived(held) for held in value]
+        return [from_json(held) for held in value]
     if isinstance(value, dict):
         odd = value.get(_FLOAT) if len(value) == 1 else None
         if isinstance(odd, str) and odd in _ODD:
             return _ODD[odd]
-        return {key: _revived(held) for key, held in value.items()}
+        return {key: from_json(held) for key, held in value.items()}
     return value
 
 
@@ -124,7 +125,7 @@ def _digest(content: Any) -> str:  # noqa: ANN401
 
 def encode(kind: str, value: object) -> bytes:
     """The document of a value, ready to be written."""
-    content = plain(value)
+    content = to_json(value)
     document = {"format": FORMAT, "kind": kind, "sha256": _digest(content), "content": content}
     return json.dumps(document, indent=1, allow_nan=False).encode("ascii") + b"\n"
 
@@ -145,7 +146,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
 
 def read_content(path: Path, kind: str) -> Any:  # noqa: ANN401
     """The content of a document of any format that we know, in the shape of today's."""
-    with told("read", path):
+    with as_store_error("read", path):
         data = path.read_bytes()
     return decode(data, path, kind)
 
@@ -162,7 +163,7 @@ def decode(data: bytes, path: Path, kind: str) -> Any:  # noqa: ANN401
         raise StoreError(f"{path} is damaged: {error}") from error
     if document["sha256"] != digest:
         raise StoreError(f"{path} is damaged: its content does not match its digest")
-    return read(kind, _revived(document["content"]))
+    return read(kind, from_json(document["content"]))
 
 
 @cache

@@ -31,8 +31,8 @@ class RunLocked(StoreError):
 
 
 @contextmanager
-def told(doing: str, path: Path) -> Iterator[None]:
-    """Turn what the operating system says into a sentence with the file in it."""
+def as_store_error(doing: str, path: Path) -> Iterator[None]:
+    """Raise an error of the operating system as a StoreError with the file in it."""
     try:
         yield
     except FileNotFoundError as error:
@@ -46,25 +46,25 @@ _CHUNK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class FileMark:
-    """Size and digest of a file, to know it again."""
+class FileDigest:
+    """Size and SHA-256 of a file, to recognize it."""
 
     bytes: int
     sha256: str
 
 
-def mark(data: bytes) -> FileMark:
-    """The mark of bytes in memory."""
-    return FileMark(len(data), hashlib.sha256(data).hexdigest())
+def digest(data: bytes) -> FileDigest:
+    """The size and the digest of bytes in memory."""
+    return FileDigest(len(data), hashlib.sha256(data).hexdigest())
 
 
-def write_synced(path: Path, data: bytes) -> FileMark:
+def write_synced(path: Path, data: bytes) -> FileDigest:
     """Write a file of a folder that is not visible yet, and wait until it is on the disk."""
-    with told("write", path), path.open("wb") as file:
+    with as_store_error("write", path), path.open("wb") as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
-    return mark(data)
+    return digest(data)
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
@@ -73,7 +73,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     A cache need not be durable: without fsync a power cut may lose it, and it is rebuilt.
     """
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    with told("write", path):
+    with as_store_error("write", path):
         try:
             with draft.open("xb") as file:
                 file.write(data)
@@ -106,26 +106,26 @@ def make_folder(path: Path) -> None:
     sync_folder(path.parent)
 
 
-def sync_file(path: Path) -> FileMark:
-    """Wait until a file that somebody else wrote is on the disk, and mark it."""
-    with told("read", path), path.open("rb") as file:
+def sync_file(path: Path) -> FileDigest:
+    """Wait until a file that another process wrote is on the disk; its size and digest."""
+    with as_store_error("read", path), path.open("rb") as file:
         os.fsync(file.fileno())
-    return mark_file(path)
+    return digest_file(path)
 
 
-def mark_file(path: Path) -> FileMark:
-    """The mark of a file on the disk, of any size."""
-    digest, size = hashlib.sha256(), 0
-    with told("read", path), path.open("rb") as file:
+def digest_file(path: Path) -> FileDigest:
+    """The size and the digest of a file on the disk, of any size."""
+    sha, size = hashlib.sha256(), 0
+    with as_store_error("read", path), path.open("rb") as file:
         while chunk := file.read(_CHUNK):
-            digest.update(chunk)
+            sha.update(chunk)
             size += len(chunk)
-    return FileMark(size, digest.hexdigest())
+    return FileDigest(size, sha.hexdigest())
 
 
 def remove_tree(path: Path) -> None:
     """Remove a folder and all that is in it. Of a link only the link: what it leads to may be anywhere."""
-    with told("remove", path):
+    with as_store_error("remove", path):
         if path.is_symlink():
             path.unlink()
         else:

@@ -16,7 +16,7 @@ INDEX = "index.json"
 State = Literal["finished", "unfinished", "unreadable"]
 _STAMPED = (files.HEADER, files.TEXT, files.EXPERIMENT, files.ENVIRONMENT, files.FINDINGS, files.TRIALS)
 _TIME = re.compile(r"[0-9]{8}-[0-9]{6}")
-Stamp = tuple[tuple[int, int, int], ...]
+Fingerprint = tuple[tuple[int, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,10 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class IndexEntry:
     """A concluded run in the index, with what its files looked like when it was read."""
 
-    stamp: Stamp
+    stamp: Fingerprint
     experiment: str
     created: datetime
     engines: tuple[str, ...]
@@ -61,7 +61,7 @@ def _named_moment(name: str) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _stamp(path: Path) -> Stamp:
+def _fingerprint(path: Path) -> Fingerprint:
     """Inode, size and time of change of everything that a summary is made of."""
     marks = []
     for name in _STAMPED:
@@ -77,13 +77,13 @@ def _summary(path: Path) -> RunSummary:
     """Read a run as far as a list needs it."""
     try:
         run = Run.open(path)
-        ending = run.ending()
+        conclusion = run.conclusion()
         trials = run.trial_count()
     except StoreError as error:
         return RunSummary(path.name, path, "unreadable", reason=str(error))
     engines = tuple(choice.label for choice in run.experiment.engines)
     begun = RunSummary(path.name, path, "unfinished", run.experiment.name, run.created, engines, trials)
-    if ending is None:
+    if conclusion is None:
         return begun
     return RunSummary(
         begun.id,
@@ -93,10 +93,10 @@ def _summary(path: Path) -> RunSummary:
         begun.created,
         engines,
         trials,
-        ending.ended,
-        ending.exit_code,
-        tuple(finding.sentence for finding in ending.findings),
-        titles(ending.findings),
+        conclusion.ended,
+        conclusion.exit_code,
+        tuple(finding.sentence for finding in conclusion.findings),
+        titles(conclusion.findings),
     )
 
 
@@ -114,49 +114,49 @@ class Index:
     def summaries(self, folders: list[Path]) -> list[RunSummary]:
         """A summary of each folder, newest last."""
         known = self._read()
-        lines: dict[str, _Line] = {}
+        entries: dict[str, IndexEntry] = {}
         found: list[tuple[tuple[datetime, int, str], RunSummary]] = []
         for path in folders:
-            stamp = _stamp(path)
-            line = known.get(path.name)
-            if line is not None and line.stamp == stamp:
-                summary = _from_line(path, line)
+            stamp = _fingerprint(path)
+            entry = known.get(path.name)
+            if entry is not None and entry.stamp == stamp:
+                summary = _from_entry(path, entry)
             else:
                 summary = _summary(path)
-                line = _to_line(stamp, summary)
-            if line is not None:
-                lines[path.name] = line
+                entry = _to_entry(stamp, summary)
+            if entry is not None:
+                entries[path.name] = entry
             found.append((_order(summary, stamp), summary))
-        if lines != known:
-            self._write(lines)
+        if entries != known:
+            self._write(entries)
         return [summary for _, summary in sorted(found, key=lambda pair: pair[0])]
 
-    def _read(self) -> dict[str, _Line]:
+    def _read(self) -> dict[str, IndexEntry]:
         try:
-            return read_value(self._path, "index", dict[str, _Line])
+            return read_value(self._path, "index", dict[str, IndexEntry])
         except StoreError:
             return {}  # missing, damaged or of another version: it is made anew
 
-    def _write(self, lines: dict[str, _Line]) -> None:
+    def _write(self, entries: dict[str, IndexEntry]) -> None:
         try:
-            replace_file(self._path, encode("index", lines), durable=False)
+            replace_file(self._path, encode("index", entries), durable=False)
         except StoreError:
             return  # a results folder that we may only read has no index, and needs none
 
 
-def _order(summary: RunSummary, stamp: Stamp) -> tuple[datetime, int, str]:
+def _order(summary: RunSummary, stamp: Fingerprint) -> tuple[datetime, int, str]:
     if summary.created is None:
         return _named_moment(summary.id), 0, summary.id
     return summary.created, stamp[0][2], summary.id
 
 
-def _to_line(stamp: Stamp, s: RunSummary) -> _Line | None:
+def _to_entry(stamp: Fingerprint, s: RunSummary) -> IndexEntry | None:
     if s.created is None or s.exit_code is None:
         return None
-    return _Line(stamp, s.experiment, s.created, s.engines, s.trials, s.ended, s.exit_code, s.sentences, s.titles)
+    return IndexEntry(stamp, s.experiment, s.created, s.engines, s.trials, s.ended, s.exit_code, s.sentences, s.titles)
 
 
-def _from_line(path: Path, n: _Line) -> RunSummary:
+def _from_entry(path: Path, n: IndexEntry) -> RunSummary:
     return RunSummary(
         id=path.name,
         path=path,

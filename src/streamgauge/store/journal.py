@@ -28,8 +28,8 @@ class Journal:
         arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
         self._writer.write_batch(pa.record_batch(arrays, schema=self.schema))
 
-    def restart(self) -> None:
-        """Begin anew: what was written so far was for those who look on."""
+    def truncate(self) -> None:
+        """Remove all rows: they were only for readers of the growing file."""
         self._writer.close()
         self._file.close()
         self._file = self.path.with_suffix(GROWING).open("wb", buffering=0)
@@ -72,7 +72,7 @@ def read_rows(path: Path) -> pa.Table:
         return pa.Table.from_batches(batches, schema)
 
 
-class Parts:
+class NumberedParts:
     """A table too large for one journal: numbered Parquet files, each whole when it is there."""
 
     def __init__(self, folder: Path) -> None:

@@ -15,12 +15,21 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Finding, Told
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.store.documents import encode, read_value
-from streamgauge.store.durable import FileMark, RunLocked, StoreError, mark, remove_tree, replace_file, size_below, told
+from streamgauge.store.durable import (
+    FileDigest,
+    RunLocked,
+    StoreError,
+    as_store_error,
+    digest,
+    remove_tree,
+    replace_file,
+    size_below,
+)
 from streamgauge.store.trials import (
-    GrowingTrial,
+    PartialRecording,
     PartialTrial,
     StoredTrial,
-    look_into,
+    read_partial,
     read_recording,
     read_trial,
     start_trial,
@@ -76,7 +85,7 @@ class Header:
     created: datetime
     command: tuple[str, ...]
     streamgauge: str
-    text: FileMark
+    text: FileDigest
     """Of experiment.yaml, which is kept as the user wrote it."""
 
 
@@ -114,9 +123,9 @@ class Run:
         header = read_value(path / HEADER, "run", Header)
         experiment = read_value(path / EXPERIMENT, "experiment", Experiment)
         environment: dict[str, Any] = read_value(path / ENVIRONMENT, "environment", dict)
-        with told("read", path / TEXT):
+        with as_store_error("read", path / TEXT):
             text = (path / TEXT).read_bytes()
-        if mark(text) != header.text:
+        if digest(text) != header.text:
             raise StoreError(
                 f"{path / TEXT} is not the file that was run; restore the original, or run the experiment again"
             )
@@ -147,17 +156,17 @@ class Run:
         """Folders of trials that are not whole: the one that grows, and what crashes have left."""
         return self._folders(_PARTIAL)
 
-    def growing(self) -> GrowingTrial | None:
+    def growing(self) -> PartialRecording | None:
         """The trial that grows now, as far as it is there; None between two trials."""
         now = [path for path in self.partials() if path.name.endswith(".partial")]
-        return look_into(now[-1]) if now else None
+        return read_partial(now[-1]) if now else None
 
     @property
     def sessions(self) -> Path:
         """Where the systems that stay up for several trials have their folders."""
         return self.path / SESSIONS
 
-    def scraps(self) -> list[Path]:
+    def temporary_folders(self) -> list[Path]:
         """Temporary folders of systems that stayed up: of those that run now, or left by a crash."""
         return temporaries(self.sessions)
 
@@ -169,17 +178,16 @@ class Run:
             remove_tree(path)
         return freed
 
-    def past(self, engine: str | None = None) -> list[Told]:
-        """What the search was told so far, of one engine's label or of all of them."""
+    def trial_results(self, engine: str | None = None) -> list[Told]:
+        """The results of the trials so far, of one engine's label or of all of them."""
         whole = self.trials()
         return [Told(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
 
-    def conclude(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
+    def write_conclusion(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
         """Write the answer. A run that is resumed writes it again, in one step."""
-        conclusion = Conclusion(tuple(findings), ended, exit_code, spent_ns)
-        replace_file(self.path / FINDINGS, encode("findings", conclusion))
+        replace_file(self.path / FINDINGS, encode("findings", Conclusion(tuple(findings), ended, exit_code, spent_ns)))
 
-    def keep_report(self, page: bytes) -> Path:
+    def save_report(self, page: bytes) -> Path:
         """Put the report into the folder. It can be made again at any time, so a power cut may take it."""
         replace_file(self.report, page, durable=False)
         return self.report
@@ -189,23 +197,23 @@ class Run:
         """Where the report is, once there is one."""
         return self.path / REPORT
 
-    def ending(self) -> Conclusion | None:
+    def conclusion(self) -> Conclusion | None:
         """How the run ended; None if it has not, or was killed before it could say."""
-        with told("read", self.path / FINDINGS):
+        with as_store_error("read", self.path / FINDINGS):
             if not (self.path / FINDINGS).exists():
                 return None
         return read_value(self.path / FINDINGS, "findings", Conclusion)
 
     def findings(self) -> list[Finding] | None:
         """The answer, one finding per line of the search; None if there is none yet."""
-        ending = self.ending()
-        return None if ending is None else list(ending.findings)
+        conclusion = self.conclusion()
+        return None if conclusion is None else list(conclusion.findings)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run, so that no other process writes it. It ends with the process, however that dies."""
         path = self.path / LOCK
-        with told("lock", path):
+        with as_store_error("lock", path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             try:
@@ -231,7 +239,7 @@ class Run:
         return path
 
     def _folders(self, pattern: re.Pattern[str]) -> list[Path]:
-        with told("read", self.path / TRIALS):
+        with as_store_error("read", self.path / TRIALS):
             found = [path for path in (self.path / TRIALS).iterdir() if pattern.fullmatch(path.name)]
         return sorted(found, key=lambda path: _by_number(path.name))
 

@@ -16,12 +16,12 @@ from streamgauge.store.durable import (
     AmbiguousRun,
     StoreError,
     UnknownRun,
+    as_store_error,
+    digest,
     make_folder,
-    mark,
     remove_tree,
     size_below,
     sync_folder,
-    told,
     write_synced,
 )
 from streamgauge.store.index import Index, RunSummary
@@ -64,9 +64,9 @@ class Store:
         path = self.root / f"{created:%Y%m%d-%H%M%S}-{slug(experiment.name)}-{token}"
         raw = text.encode("utf-8", "replace")
         argv = (command,) if isinstance(command, str) else tuple(command)
-        header = Header(path.name, experiment.name, created, argv, streamgauge.__version__, mark(raw))
+        header = Header(path.name, experiment.name, created, argv, streamgauge.__version__, digest(raw))
         draft = self.root / f"{_DRAFT}{path.name}"
-        with told("create", path):
+        with as_store_error("create", path):
             make_folder(self.root)
             if path.exists() or draft.exists():
                 raise StoreError(f"{path} already exists; a run is never overwritten")
@@ -125,7 +125,7 @@ class Store:
         """
         freed = self.size(run)
         gone = self.root / f"{_REMOVED}{run.id}"
-        with run.lock(), told("remove", run.path):
+        with run.lock(), as_store_error("remove", run.path):
             run.path.rename(gone)
             sync_folder(self.root)
         remove_tree(gone)
@@ -138,7 +138,7 @@ class Store:
         """Folders that are runs, or were meant to be."""
         if not self.root.exists():
             return []
-        with told("read", self.root):
+        with as_store_error("read", self.root):
             return [path for path in self.root.iterdir() if _is_run(path)]
 
 

@@ -14,14 +14,14 @@ from streamgauge.model.trial import Outcome, Recording, Trial
 from streamgauge.store import columns
 from streamgauge.store.documents import FORMAT, encode, read_value
 from streamgauge.store.durable import (
-    FileMark,
+    FileDigest,
     StoreError,
+    as_store_error,
+    digest,
+    digest_file,
     files_below,
-    mark,
-    mark_file,
     sync_file,
     sync_folder,
-    told,
     write_synced,
 )
 from streamgauge.store.facts import facts_from_json
@@ -41,7 +41,7 @@ class Extent:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """All of a trial but its columns, and the marks of its files."""
+    """All of a trial but its columns, and the digests of its files."""
 
     trial: Trial
     outcome: Outcome
@@ -49,7 +49,7 @@ class Manifest:
     verdict: Verdict
     facts: Annotated[TrialFacts, PlainValidator(facts_from_json)]
     extent: Extent
-    files: dict[str, FileMark]
+    files: dict[str, FileDigest]
     format: int = FORMAT
     """The recording format: what the columns mean."""
 
@@ -65,7 +65,7 @@ class StoredTrial:
     verdict: Verdict
     facts: TrialFacts
     extent: Extent
-    files: dict[str, FileMark]
+    files: dict[str, FileDigest]
     format: int = FORMAT
     """The recording format: what the columns mean."""
 
@@ -76,7 +76,7 @@ class StoredTrial:
 
 
 @dataclass(frozen=True, slots=True)
-class GrowingTrial:
+class PartialRecording:
     """What can be seen of a trial that is not whole: running now, or left by a crash."""
 
     trial: Trial
@@ -104,7 +104,7 @@ class PartialTrial:
         """Make the trial whole: write, fsync, rename. Once this returns, no crash can take it away."""
         if recording.trial != self.trial:
             raise ValueError(f"this folder is of trial {self.trial.number}, not of {recording.trial.number}")
-        with told("finish", self.path):
+        with as_store_error("finish", self.path):
             files = self._write_columns(recording.seconds)
             manifest = Manifest(
                 recording.trial,
@@ -124,8 +124,8 @@ class PartialTrial:
             sync_folder(self._whole.parent)
         return _stored(self._whole, manifest)
 
-    def _write_columns(self, seconds: Seconds) -> dict[str, FileMark]:
-        """Both Parquet files and whatever logs are there, all on the disk, with their marks."""
+    def _write_columns(self, seconds: Seconds) -> dict[str, FileDigest]:
+        """Both Parquet files and whatever logs are there, all on the disk, with their digests."""
         passing = {self.path / name for name in (SPEC, columns.LIVE_SECONDS, columns.LIVE_LATENCIES)}
         kept = [path for path in files_below(self.path) if path not in passing]
         files = {path.relative_to(self.path).as_posix(): sync_file(path) for path in kept}
@@ -151,7 +151,7 @@ def start_trial(trials: Path, trial: Trial) -> PartialTrial:
     if whole.exists():
         raise StoreError(f"{whole} already exists; a finished trial is never overwritten")
     draft = trials / f".{trial.number:03d}.new"
-    with told("begin", path):
+    with as_store_error("begin", path):
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir()
         (draft / SPEC).write_bytes(encode("spec", trial))
@@ -185,12 +185,12 @@ def _recording(path: Path, stored: StoredTrial) -> Recording:
     return Recording(stored.trial, seconds, stored.outcome, stored.facts)
 
 
-def _checked(path: Path, files: dict[str, FileMark]) -> bytes:
-    with told("read", path):
+def _checked(path: Path, files: dict[str, FileDigest]) -> bytes:
+    with as_store_error("read", path):
         data = path.read_bytes()
     if path.name not in files:
         raise StoreError(f"{path} is not listed in the {MANIFEST} beside it")
-    found, expected = mark(data), files[path.name]
+    found, expected = digest(data), files[path.name]
     if found.bytes != expected.bytes:
         raise StoreError(f"{path} is damaged: it has {found.bytes} bytes instead of {expected.bytes}")
     if found != expected:
@@ -202,7 +202,7 @@ def check_files(stored: StoredTrial) -> None:
     """Every file of a whole trial must be there as it was written, logs and journals as well."""
     for name, expected in stored.files.items():
         path = stored.path / name
-        found = mark_file(path)
+        found = digest_file(path)
         if found != expected:
             what = "its content does not match its digest"
             if found.bytes != expected.bytes:
@@ -210,9 +210,9 @@ def check_files(stored: StoredTrial) -> None:
             raise StoreError(f"{path} is damaged: {what}")
 
 
-def look_into(path: Path) -> GrowingTrial:
+def read_partial(path: Path) -> PartialRecording:
     """What a ``.partial`` folder holds up to now: what was appended, or all of it if it died in its last step."""
     if not (path / SPEC).exists() and (path / MANIFEST).exists():
         recording = _recording(path, _stored(path, read_value(path / MANIFEST, "trial", Manifest)))
-        return GrowingTrial(recording.trial, recording.seconds)
-    return GrowingTrial(read_value(path / SPEC, "spec", Trial), columns.read_live(path))
+        return PartialRecording(recording.trial, recording.seconds)
+    return PartialRecording(read_value(path / SPEC, "spec", Trial), columns.read_live(path))

@@ -79,7 +79,7 @@ def command(
     from streamgauge.run.environment import machine_name
     from streamgauge.run.limits import Limits
     from streamgauge.run.result import ExitCode
-    from streamgauge.store.calibrations import keep, workspace
+    from streamgauge.store.calibrations import save, workspace
 
     try:
         placement = place({"cores": cores})
@@ -93,7 +93,7 @@ def command(
         site(folder, placement, talk.say, limits, choice) as at,
     ):
         found = calibrate(at, machine_name())
-    talk.keep(f"The calibration is in {keep(root, found)}.")
+    talk.keep(f"The calibration is in {save(root, found)}.")
     talk.show(render_calibration(found))
     verdicts = {verdict for verdict, _ in found.problems()}
     code = ExitCode.SUT_FAILED if "FAILED" in verdicts else ExitCode.INVALID if verdicts else ExitCode.FINE

@@ -89,7 +89,8 @@ def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
         try:
             with run.lock():
                 found += [_leftover(run, path, "unfinished trial") for path in run.partials()]
-                found += [_leftover(run, path, "temporary files of a system under test") for path in run.scraps()]
+                temporary = run.temporary_folders()
+                found += [_leftover(run, path, "temporary files of a system under test") for path in temporary]
         except RunLocked as busy:
             talk.say(f"{busy}; its files are kept")
     return found

@@ -10,7 +10,7 @@ from streamgauge.cli.errors import Trouble
 from streamgauge.cli.options import RUNS, Json, Out, RunArgument, path_from
 
 if TYPE_CHECKING:
-    from streamgauge.report.view.run_report import Story
+    from streamgauge.report.view.run_report import RunReport
     from streamgauge.store import Run
 
 Html = Annotated[
@@ -34,29 +34,29 @@ def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json
     from streamgauge.report.render.json import document
 
     found = find_run(out, run)
-    page = page_of(found, story_of(found, shown(found)))
-    path = found.keep_report(page) if html is None else _written(html, page)
+    page = render_report(found, story_of(found, shown(found)))
+    path = found.save_report(page) if html is None else _written(html, page)
     talk.keep(f"The report is in {path}.")
     talk.show(Text(str(path), no_wrap=True))
     talk.end(document(0, run=found.id, path=str(path), bytes=len(page)))
 
 
-def page_of(run: "Run", story: "Story") -> bytes:
+def render_report(run: "Run", report: "RunReport") -> bytes:
     """The report of a run as HTML. Only the recordings that it shows in charts are read."""
     from streamgauge.report.render.html.page import render_page
-    from streamgauge.report.view.charts import wanted_trials
+    from streamgauge.report.view.charts import charted_trials
     from streamgauge.report.view.page import view_page
 
-    recorded = {wanted.number: run.recording(wanted.number).seconds for wanted in wanted_trials(story)}
-    return render_page(view_page(story, recorded))
+    recorded = {wanted.number: run.recording(wanted.number).seconds for wanted in charted_trials(report)}
+    return render_page(view_page(report, recorded))
 
 
-def keep_report(run: "Run", story: "Story", talk: Talk) -> None:
+def save_report(run: "Run", report: "RunReport", talk: Talk) -> None:
     """Write the report into the run's folder and print its path. The run counts even if that fails."""
     from streamgauge.store import StoreError
 
     try:
-        path = run.keep_report(page_of(run, story))
+        path = run.save_report(render_report(run, report))
     except StoreError as error:
         talk.say(f"No report was written: {error}. `streamgauge report {run.id} --html FILE` writes it elsewhere.")
     else:

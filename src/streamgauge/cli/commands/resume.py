@@ -21,7 +21,7 @@ def command(
 
     found = find_run(out, run)
     talk.keep(f"The results are in {found.path}.")
-    ending = found.ending()
+    ending = found.conclusion()
     if ending is not None and not ending.ended:
         talk.say(f"Run {found.id} is already finished. This is its result.")
         known = shown(found)

@@ -67,7 +67,7 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
     ready_for_spark()
 
     from streamgauge.analyze.recompute import recompute
-    from streamgauge.analyze.session import NoSession, session
+    from streamgauge.analyze.session import SessionFailed, session
 
     talk.say("Starting Spark to recompute the trials from their raw logs ...")
     try:
@@ -75,7 +75,7 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
             for stored in trials:
                 found = journals[stored.trial.number]
                 yield stored, None if found is None else recompute(spark, found)
-    except NoSession as error:
+    except SessionFailed as error:
         raise Trouble(f"{error}. Check what Spark needs with: streamgauge doctor") from None
 
 

@@ -10,8 +10,8 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import End, Finding
 from streamgauge.model.text import escaped_in_json
 from streamgauge.report.view.circumstances import circumstances
-from streamgauge.report.view.limits import why
-from streamgauge.report.view.run_report import Judged, Story, trials_of
+from streamgauge.report.view.limits import limits_of
+from streamgauge.report.view.run_report import JudgedTrial, RunReport, trials_of
 
 FORMAT = 1
 """Version of every document. Keys are added within a version, never renamed or removed."""
@@ -44,21 +44,21 @@ def _strict(value: object) -> object:
 _UNITS = {"rate": "events/s", "duration": "ns", "share": "share", "count": "count"}
 
 
-def run_document(story: Story) -> dict[str, Any]:
+def run_document(report: RunReport) -> dict[str, Any]:
     """The document of ``run``, ``resume`` and ``show``."""
-    units = {f.dimension: f.unit for f in story.findings}
+    units = {f.dimension: f.unit for f in report.findings}
     return document(
-        story.exit_code,
-        run=story.run,
-        experiment=story.experiment,
-        ended=story.ended,
-        seconds=sum(t.seconds for t in story.trials),
-        findings=[_finding(f, story.trials, story.asked) for f in story.findings],
-        trials=[_trial(t, units) for t in story.trials],
+        report.exit_code,
+        run=report.run,
+        experiment=report.experiment,
+        ended=report.ended,
+        seconds=sum(t.seconds for t in report.trials),
+        findings=[_finding(f, report.trials, report.asked) for f in report.findings],
+        trials=[_trial(t, units) for t in report.trials],
     )
 
 
-def _finding(finding: Finding, trials: Sequence[Judged], asked: Experiment | None) -> dict[str, Any]:
+def _finding(finding: Finding, trials: Sequence[JudgedTrial], asked: Experiment | None) -> dict[str, Any]:
     own = trials_of(finding, trials)
     return {
         "engine": finding.engine,
@@ -81,8 +81,8 @@ def _finding(finding: Finding, trials: Sequence[Judged], asked: Experiment | Non
     }
 
 
-def _why(finding: Finding, own: Sequence[Judged]) -> dict[str, Any] | None:
-    found = why(finding, own)
+def _why(finding: Finding, own: Sequence[JudgedTrial]) -> dict[str, Any] | None:
+    found = limits_of(finding, own)
     if found is None:
         return None
     return {"trial": found.trial, "end": found.where, "limits": [asdict(limit) for limit in found.limits]}
@@ -99,7 +99,7 @@ def _end(end: End | None, unit: str) -> dict[str, Any] | None:
     return {"value": end.value, "unit": unit_name(unit), "trials": list(end.trials)}
 
 
-def _trial(judged: Judged, units: dict[str, str]) -> dict[str, Any]:
+def _trial(judged: JudgedTrial, units: dict[str, str]) -> dict[str, Any]:
     trial, verdict = judged.trial, judged.verdict
     return {
         "number": trial.number,

@@ -13,7 +13,7 @@ from streamgauge.model.experiment import QUEUE
 from streamgauge.model.units import format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
-from streamgauge.report.view.limits import Why
+from streamgauge.report.view.limits import LimitingFactors
 
 _COLOURS = {
     "SUSTAINED": "green",
@@ -79,7 +79,7 @@ def _bounds(finding: FindingView) -> list[str]:
     return lines
 
 
-def _why(reason: Why) -> list[RenderableType]:
+def _why(reason: LimitingFactors) -> list[RenderableType]:
     lead = "what limited it" if reason.where == "fails" else "how busy it was"
     return [
         Text(f"  {lead} (trial {reason.trial}, {reason.load}):"),

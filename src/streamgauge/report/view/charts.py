@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import format_share
-from streamgauge.report.view.run_report import Judged, Story, failing, holding, trials_of
+from streamgauge.report.view.run_report import JudgedTrial, RunReport, failing_trial, holding_trial, trials_of
 from streamgauge.stats import buckets
 
 Floats = npt.NDArray[np.float64]
@@ -23,7 +23,7 @@ MOST_POINTS = 900
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ChartedTrial:
     """A trial to draw, and why: it proves an end, is a share of it, or is any other."""
 
     number: int
@@ -31,22 +31,22 @@ class Wanted:
     """``holds``, ``fails``, ``90%`` … or empty."""
 
 
-def wanted_trials(story: Story) -> list[Wanted]:
+def charted_trials(report: RunReport) -> list[ChartedTrial]:
     """Those that the findings rest on first, then the others in their order, as many as a page carries."""
     chosen: dict[int, str] = {}
-    for finding in story.findings:
-        own = trials_of(finding, story.trials)
-        proofs = [(holding(finding, own), "holds"), (failing(finding, own), "fails")]
-        shares = [(story.trial(number), format_share(share)) for share, number in finding.also]
+    for finding in report.findings:
+        own = trials_of(finding, report.trials)
+        proofs = [(holding_trial(finding, own), "holds"), (failing_trial(finding, own), "fails")]
+        shares = [(report.trial(number), format_share(share)) for share, number in finding.also]
         for judged, role in (proofs[0], *shares, proofs[1]):
             if judged is not None:
                 chosen.setdefault(judged.number, role)
-    for judged in story.trials:
+    for judged in report.trials:
         chosen.setdefault(judged.number, "")
-    return [Wanted(number, role) for number, role in chosen.items()][:MOST_TRIALS]
+    return [ChartedTrial(number, role) for number, role in chosen.items()][:MOST_TRIALS]
 
 
-def chart_data(judged: Judged, seconds: Seconds, role: str) -> dict[str, Any]:
+def chart_data(judged: JudgedTrial, seconds: Seconds, role: str) -> dict[str, Any]:
     """One trial for the page's script. Times in seconds, latencies in seconds, CPU in cores."""
     step = max(1, math.ceil(len(seconds) / MOST_POINTS))
     groups = -(-len(seconds) // step)
@@ -119,7 +119,7 @@ def _lag(seconds: Seconds, step: int, groups: int) -> Series:
     return found
 
 
-def _cpu(judged: Judged, seconds: Seconds, step: int) -> dict[str, Series]:
+def _cpu(judged: JudgedTrial, seconds: Seconds, step: int) -> dict[str, Series]:
     """CPU in cores. What strangers took is known as a share of the cores of the system under test."""
     found: dict[str, Series] = {}
     for name, column in (("system under test", "sut_cpu"), ("driver", "driver_cpu")):
@@ -136,11 +136,13 @@ def _scaled(series: Series, factor: float) -> Series:
     return [None if value is None else round(max(value * factor, 0.0), 4) for value in series]
 
 
-def all_charts(story: Story, wanted: Sequence[Wanted], recorded: Mapping[int, Seconds]) -> list[dict[str, Any]]:
+def all_charts(
+    report: RunReport, wanted: Sequence[ChartedTrial], recorded: Mapping[int, Seconds]
+) -> list[dict[str, Any]]:
     """The charts of every wanted trial that has seconds."""
     found = []
     for choice in wanted:
-        judged, seconds = story.trial(choice.number), recorded.get(choice.number)
+        judged, seconds = report.trial(choice.number), recorded.get(choice.number)
         if judged is not None and seconds is not None and len(seconds):
             found.append(chart_data(judged, seconds, choice.role))
     return found

@@ -9,7 +9,7 @@ from streamgauge.model.finding import End, Finding, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
-from streamgauge.report.view.run_report import Judged, failing, holding
+from streamgauge.report.view.run_report import JudgedTrial, failing_trial, holding_trial
 from streamgauge.report.view.setup import resolution
 
 _GROWTH = ("lag-trend", "latency-trend")
@@ -47,12 +47,13 @@ class Circumstances:
     """How fine latencies are, in a sentence, which is one of ``sentences`` too; None in simulated time."""
 
 
-def circumstances(finding: Finding, trials: Sequence[Judged], asked: Experiment | None) -> Circumstances:
+def circumstances(finding: Finding, trials: Sequence[JudgedTrial], asked: Experiment | None) -> Circumstances:
     """Those of a finding; ``trials`` are all of its line."""
-    passing, proofs = holding(finding, trials), [t for t in trials if t.number in _proof(finding) and not t.virtual]
+    passing = holding_trial(finding, trials)
+    proofs = [t for t in trials if t.number in _proof(finding) and not t.virtual]
     count = {kind: sum(t.verdict.kind is kind for t in trials) for kind in (VerdictKind.INVALID, VerdictKind.UNDECIDED)}
     objective = next((o for o in asked.objectives if o.metric in _GROWTH), None) if asked else None
-    seconds = {name: t.measurement.judged_seconds for name, t in _speakers(finding, trials)}
+    seconds = {name: t.measurement.judged_seconds for name, t in _bound_trials(finding, trials)}
     batch, warm, fine = _batch(passing), _warm(trials, asked), resolution(trials)
     measured = {name: _measured(end, trials) for name, end in _ends(finding)}
     foreign = max((t.measurement.foreign_share for t in proofs), default=None)
@@ -92,13 +93,13 @@ def _proof(finding: Finding) -> set[int]:
     return {number for _, end in _ends(finding) for number in end.trials}
 
 
-def _speakers(finding: Finding, trials: Sequence[Judged]) -> Iterator[tuple[str, Judged]]:
-    for name, judged in (("holds", holding(finding, trials)), ("fails", failing(finding, trials))):
+def _bound_trials(finding: Finding, trials: Sequence[JudgedTrial]) -> Iterator[tuple[str, JudgedTrial]]:
+    for name, judged in (("holds", holding_trial(finding, trials)), ("fails", failing_trial(finding, trials))):
         if judged is not None:
             yield name, judged
 
 
-def _measured(end: End, trials: Sequence[Judged]) -> Measured:
+def _measured(end: End, trials: Sequence[JudgedTrial]) -> Measured:
     """Full-length trials at this value after the start that the end is of; short ones where there are no others."""
     starts = {t.trial.ask.start for t in trials if t.number in end.trials}
     valid = [
@@ -181,7 +182,7 @@ def _taken(foreign: float | None, steal: float | None) -> Iterator[str]:
     )
 
 
-def _batch(passing: Judged | None) -> tuple[float, str] | None:
+def _batch(passing: JudgedTrial | None) -> tuple[float, str] | None:
     """How long micro-batches were, as a share of the trigger: how near the passing end is to the limit."""
     batches = passing.facts.micro_batches if passing else None
     if batches is None or not batches.mean_ms or not batches.trigger_ms:
@@ -190,7 +191,7 @@ def _batch(passing: Judged | None) -> tuple[float, str] | None:
     return share, f"micro-batches took {took} at the passing load, {share:.0%} of the trigger"
 
 
-def _warm(trials: Sequence[Judged], asked: Experiment | None) -> tuple[bool, str] | None:
+def _warm(trials: Sequence[JudgedTrial], asked: Experiment | None) -> tuple[bool, str] | None:
     """Whether the warm-up became steady: that of a system which serves many trials, or of each trial."""
     systems = [t.facts.warm_up for t in trials if t.facts.warm_up]
     told = [(warm_up.steady, warm_up.seconds or 0.0) for warm_up in systems if warm_up.steady is not None]

@@ -9,14 +9,14 @@ from streamgauge.model.seconds import Account
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.latency import LatencyLine, latency_lines, no_latency, updates
-from streamgauge.report.view.limits import Why, why
-from streamgauge.report.view.run_report import Judged, Story, trials_of
+from streamgauge.report.view.limits import LimitingFactors, limits_of
+from streamgauge.report.view.run_report import JudgedTrial, RunReport, trials_of
 from streamgauge.report.view.setup import transport
 
 NO_ANSWER = "there is no reference result for this workload or pipeline to compare them with"
 
 
-def outputs_checked(trials: Sequence[Judged]) -> str:
+def outputs_checked(trials: Sequence[JudgedTrial]) -> str:
     """What was compared and what came out, or that nothing was, and why."""
     if not trials:
         return "Correctness is unchecked: no trial was finished."
@@ -50,7 +50,7 @@ def outputs_checked(trials: Sequence[Judged]) -> str:
     )
 
 
-def _invalid(trials: Sequence[Judged]) -> str:
+def _invalid(trials: Sequence[JudgedTrial]) -> str:
     """What was found in the outputs of INVALID trials; nothing if nothing was."""
     accounts = [t.outcome.account for t in trials if t.verdict.kind is VerdictKind.INVALID]
     counts = [(sum(getattr(a, name) for a in accounts), name) for name in ("lost", "duplicate", "wrong")]
@@ -65,7 +65,7 @@ def _compared(account: Account) -> bool:
     return account.checked and (account.observed > 0 or account.expected > account.not_reached)
 
 
-def _why_not(trials: Sequence[Judged]) -> str:
+def _why_not(trials: Sequence[JudgedTrial]) -> str:
     if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
         return "the job is your own function, and engine.reference names no function that computes its expected results"
     broken = [t.outcome.ending for t in trials]
@@ -121,7 +121,7 @@ class FindingView:
     notes: tuple[str, ...]
     rows: tuple[TrialRow, ...]
     time: str
-    why: Why | None
+    why: LimitingFactors | None
     latencies: tuple[LatencyLine, ...]
     no_latency: str
     updates: str
@@ -144,13 +144,13 @@ class RunView:
     """How events were transported, if not over the queue."""
 
 
-def view_run(story: Story) -> RunView:
+def view_run(report: RunReport) -> RunView:
     """Everything that is shown of a run, findings first."""
-    named = zip(titles(story.findings), story.findings, strict=True)
-    findings = tuple(_finding(title, finding, story) for title, finding in named)
-    checked = outputs_checked(story.trials)
-    way = transport(story)
-    return RunView(story.run, story.experiment, story.ended, findings, story.exit_code, checked, way)
+    named = zip(titles(report.findings), report.findings, strict=True)
+    findings = tuple(_finding(title, finding, report) for title, finding in named)
+    checked = outputs_checked(report.trials)
+    way = transport(report)
+    return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way)
 
 
 def format_value(value: float, unit: str) -> str:
@@ -167,8 +167,8 @@ def as_sentence(said: str) -> str:
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
 
 
-def _finding(title: str, finding: Finding, story: Story) -> FindingView:
-    own = trials_of(finding, story.trials)
+def _finding(title: str, finding: Finding, report: RunReport) -> FindingView:
+    own = trials_of(finding, report.trials)
     return FindingView(
         title=title,
         engine=finding.engine,
@@ -183,11 +183,11 @@ def _finding(title: str, finding: Finding, story: Story) -> FindingView:
         notes=finding.notes,
         rows=tuple(_row(t, finding) for t in own),
         time=format_duration(sum(t.seconds for t in own) * 1e9),
-        why=why(finding, own),
+        why=limits_of(finding, own),
         latencies=latency_lines(finding, own),
         no_latency=no_latency(finding, own),
         updates=updates(finding, own),
-        circumstances=circumstances(finding, own, story.asked).sentences,
+        circumstances=circumstances(finding, own, report.asked).sentences,
     )
 
 
@@ -206,7 +206,7 @@ def _end(end: End | None, unit: str) -> str:
     return f"{format_value(end.value, unit)} (trial {proof})" if proof else format_value(end.value, unit)
 
 
-def _row(judged: Judged, finding: Finding) -> TrialRow:
+def _row(judged: JudgedTrial, finding: Finding) -> TrialRow:
     trial, verdict = judged.trial, judged.verdict
     event_time = judged.measurement.latencies.get("event-time")
     return TrialRow(
@@ -233,6 +233,6 @@ def _proves(number: int, finding: Finding) -> str:
     return next((format_share(share) for share, trial in finding.also if trial == number), "")
 
 
-def _trend(judged: Judged) -> str:
+def _trend(judged: JudgedTrial) -> str:
     trend, load = judged.measurement.lag_trend, judged.measurement.load
     return "–" if trend is None or not load else f"{trend.mean / load:+.1%}"

@@ -9,7 +9,7 @@ from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import LatencySummary
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind
 from streamgauge.model.units import format_duration, format_rate, format_share
-from streamgauge.report.view.run_report import Judged, failing, holding
+from streamgauge.report.view.run_report import JudgedTrial, failing_trial, holding_trial
 from streamgauge.search.notes import numbers
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
@@ -37,7 +37,7 @@ class LatencyLine:
     """Others took CPU during the trial, which can only have made latencies longer."""
 
 
-def brief(nanos: float) -> str:
+def format_latency(nanos: float) -> str:
     """A latency in three digits: ``1.35s``, ``507ms``, ``32.1us``."""
     if nanos >= 999.5e9:
         return format_duration(nanos)
@@ -47,7 +47,7 @@ def brief(nanos: float) -> str:
     return format_duration(nanos)
 
 
-def latency_lines(finding: Finding, trials: Sequence[Judged]) -> tuple[LatencyLine, ...]:
+def latency_lines(finding: Finding, trials: Sequence[JudgedTrial]) -> tuple[LatencyLine, ...]:
     """Event-time first, then processing-time; each at 100 % and at the shares that were measured."""
     points = latency_points(finding, trials)
     return tuple(
@@ -58,20 +58,20 @@ def latency_lines(finding: Finding, trials: Sequence[Judged]) -> tuple[LatencyLi
     )
 
 
-def latency_points(finding: Finding, trials: Sequence[Judged]) -> list[tuple[str, Judged]]:
+def latency_points(finding: Finding, trials: Sequence[JudgedTrial]) -> list[tuple[str, JudgedTrial]]:
     """The trials whose latency is told, with what to call them."""
-    points: list[tuple[str, Judged]] = []
+    points: list[tuple[str, JudgedTrial]] = []
     if finding.status == "measured":
-        only = holding(finding, trials) or failing(finding, trials)
+        only = holding_trial(finding, trials) or failing_trial(finding, trials)
         return [] if only is None else [(format_rate(only.load), only)]
-    proof = holding(finding, trials)
+    proof = holding_trial(finding, trials)
     if proof is not None:
         points.append(("100%" if finding.dimension == "load" else format_rate(proof.load), proof))
     numbered = {t.number: t for t in trials}
     return points + [(format_share(share), numbered[n]) for share, n in finding.also if n in numbered]
 
 
-def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
+def no_latency(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
     """Why there is no table of latencies although outputs came; empty where there is one, or nothing to say."""
     points = latency_points(finding, trials)
     if not points or any(judged.measurement.latencies for _, judged in points):
@@ -84,7 +84,7 @@ def no_latency(finding: Finding, trials: Sequence[Judged]) -> str:
     )
 
 
-def updates(finding: Finding, trials: Sequence[Judged]) -> str:
+def updates(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
     """Where windows came out many times: the event-time latency of their first rows and of their last ones."""
     told = []
     for at, judged in latency_points(finding, trials):
@@ -97,22 +97,22 @@ def updates(finding: Finding, trials: Sequence[Judged]) -> str:
 
 
 def _rows(name: str, found: RowLatencies) -> str:
-    shares = (("p50", found.p50_ms), ("p90", found.p90_ms), ("p99", found.p99_ms))
-    return f"of the {name} row of each window {' '.join(f'{share} {brief(value * 1e6)}' for share, value in shares)}"
+    percentiles = (("p50", found.p50_ms), ("p90", found.p90_ms), ("p99", found.p99_ms))
+    shown = " ".join(f"{share} {format_latency(value * 1e6)}" for share, value in percentiles)
+    return f"of the {name} row of each window {shown}"
 
 
-def _line(kind: Kind, at: str, judged: Judged, summary: LatencySummary) -> LatencyLine:
+def _line(kind: Kind, at: str, judged: JudgedTrial, summary: LatencySummary) -> LatencyLine:
+    known = {name: format_latency(value) for name, value in summary.percentiles.items()}
     return LatencyLine(
         kind=kind,
         at=at,
         load=format_rate(judged.load),
         trial=judged.number,
-        average=brief(summary.average),
-        least=brief(summary.least),
-        most=brief(summary.most),
-        percentiles=tuple(
-            brief(summary.percentiles[name]) if name in summary.percentiles else UNSUPPORTED for name in PERCENTILES
-        ),
+        average=format_latency(summary.average),
+        least=format_latency(summary.least),
+        most=format_latency(summary.most),
+        percentiles=tuple(known.get(name, UNSUPPORTED) for name in PERCENTILES),
         rows=summary.rows,
         firings=summary.firings,
         upper_bound=slowed(judged.measurement),

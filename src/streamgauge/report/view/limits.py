@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from streamgauge.model.facts import TrialFacts
 from streamgauge.model.finding import Finding
 from streamgauge.model.units import format_rate
-from streamgauge.report.view.run_report import Judged, failing, holding
+from streamgauge.report.view.run_report import JudgedTrial, failing_trial, holding_trial
 
 
 @dataclass(frozen=True, slots=True)
-class Limit:
+class LimitingFactor:
     """One thing that limits the system under test, the largest share first."""
 
     what: str
@@ -19,39 +19,39 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class LimitingFactors:
     """The limits, and the trial that they were read from."""
 
     trial: int
     where: str
     """``fails`` or ``holds``: the end of the bracket that the trial is of."""
     load: str
-    limits: tuple[Limit, ...]
+    limits: tuple[LimitingFactor, ...]
 
 
-def why(finding: Finding, trials: Sequence[Judged]) -> Why | None:
+def limits_of(finding: Finding, trials: Sequence[JudgedTrial]) -> LimitingFactors | None:
     """From the trial at the failing end, else from the holding one; None where neither says anything."""
-    for end, judged in (("fails", failing(finding, trials)), ("holds", holding(finding, trials))):
+    for end, judged in (("fails", failing_trial(finding, trials)), ("holds", holding_trial(finding, trials))):
         limits = () if judged is None else _limits(judged)
         if judged is not None and limits:
-            return Why(judged.number, end, format_rate(judged.load), limits)
+            return LimitingFactors(judged.number, end, format_rate(judged.load), limits)
     return None
 
 
-def _limits(judged: Judged) -> tuple[Limit, ...]:
+def _limits(judged: JudgedTrial) -> tuple[LimitingFactor, ...]:
     told = explanation(judged.facts)
     named = {limit.what for limit in told}
     own = [] if named & {"core", "cores"} else _busy(judged)
     return (*told, *own, *_capacity(judged))
 
 
-def explanation(facts: TrialFacts) -> list[Limit]:
+def explanation(facts: TrialFacts) -> list[LimitingFactor]:
     """How the engine explains its throughput, the largest share first."""
-    found = [Limit(part.what, part.share, part.sentence) for part in facts.explanation]
+    found = [LimitingFactor(part.what, part.share, part.sentence) for part in facts.explanation]
     return sorted(found, key=lambda limit: -1.0 if limit.share is None else limit.share, reverse=True)
 
 
-def busy_share(judged: Judged) -> float | None:
+def busy_share(judged: JudgedTrial) -> float | None:
     """Share of its cores that the system under test used while it was judged."""
     m = judged.measurement
     if not m.judged_seconds or not m.sut_cpu_seconds or not judged.cores:
@@ -59,21 +59,22 @@ def busy_share(judged: Judged) -> float | None:
     return m.sut_cpu_seconds / (judged.cores * m.judged_seconds)
 
 
-def _busy(judged: Judged) -> list[Limit]:
+def _busy(judged: JudgedTrial) -> list[LimitingFactor]:
     share, cores = busy_share(judged), judged.cores
     if share is None:
         return []
     where = "core" if cores == 1 else f"{cores} cores"
     taken = judged.measurement.foreign_share
-    return [Limit("core", share, f"the system under test used {share:.0%} of its {where}, other processes {taken:.1%}")]
+    sentence = f"the system under test used {share:.0%} of its {where}, other processes {taken:.1%}"
+    return [LimitingFactor("core", share, sentence)]
 
 
-def _capacity(judged: Judged) -> list[Limit]:
+def _capacity(judged: JudgedTrial) -> list[LimitingFactor]:
     capacity = judged.measurement.capacity
     if capacity is None:
         return []
     return [
-        Limit(
+        LimitingFactor(
             "capacity",
             None,
             f"it processed {format_rate(capacity.mean)} while its queue was growing "

@@ -8,11 +8,11 @@ import streamgauge
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.units import SECOND
 from streamgauge.report.view import paper_figures
-from streamgauge.report.view.charts import all_charts, wanted_trials
+from streamgauge.report.view.charts import all_charts, charted_trials
 from streamgauge.report.view.findings import RunView, view_run
-from streamgauge.report.view.run_report import Story
+from streamgauge.report.view.run_report import RunReport
 from streamgauge.report.view.setup import Pair, measured_on, settings, subject
-from streamgauge.report.view.time_breakdown import Spent, where_time_went
+from streamgauge.report.view.time_breakdown import TimeBreakdown, time_breakdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +20,17 @@ class PageView:
     """Everything that is on the page."""
 
     run: RunView
-    about: str
+    subject: str
     """What the sentence is about: the question, the workload, the system."""
-    on: tuple[Pair, ...]
+    measured_on: tuple[Pair, ...]
     settings: tuple[tuple[str, tuple[Pair, ...]], ...]
-    spent: Spent
+    spent: TimeBreakdown
     charts: list[dict[str, Any]]
     not_charted: int
     """Trials whose charts were left out, to keep the page small."""
-    beside: str
+    paper_note: str
     """How the published tables compare; empty where none belongs to the workload."""
-    same: str
+    paper_system: str
     """The published system that the engine is one of; empty if it is none of them."""
     text: str
     when: str
@@ -39,30 +39,36 @@ class PageView:
     rendered_by: str
 
 
-def view_page(story: Story, recorded: Mapping[int, Seconds]) -> PageView:
-    """The page of a run, with the seconds of the trials that ``wanted_trials`` names."""
-    wanted = wanted_trials(story)
+def view_page(report: RunReport, recorded: Mapping[int, Seconds]) -> PageView:
+    """The page of a run, with the seconds of the trials that ``charted_trials`` names."""
+    wanted = charted_trials(report)
     return PageView(
-        run=view_run(story),
-        about=subject(story),
-        on=measured_on(story),
-        settings=settings(story),
-        spent=where_time_went(story),
-        charts=all_charts(story, wanted, recorded),
-        not_charted=len(story.trials) - len(wanted),
-        beside=_beside(story),
-        same=next((system for t in story.trials if (system := paper_figures.like(t.facts.engine.name))), ""),
-        text=story.text,
-        when="" if story.created is None else f"{story.created:%Y-%m-%d %H:%M} UTC",
-        command=" ".join(["streamgauge", *story.command[1:]]) if story.command else "",
-        measured_by=story.version,
+        run=view_run(report),
+        subject=subject(report),
+        measured_on=measured_on(report),
+        settings=settings(report),
+        spent=time_breakdown(report),
+        charts=all_charts(report, wanted, recorded),
+        not_charted=len(report.trials) - len(wanted),
+        paper_note=_paper_note(report),
+        paper_system=_paper_system(report),
+        text=report.text,
+        when="" if report.created is None else f"{report.created:%Y-%m-%d %H:%M} UTC",
+        command=" ".join(["streamgauge", *report.command[1:]]) if report.command else "",
+        measured_by=report.version,
         rendered_by=streamgauge.__version__,
     )
 
 
-def _beside(story: Story) -> str:
+def _paper_system(report: RunReport) -> str:
+    """The published system that an engine of the run is one of."""
+    systems = (paper_figures.paper_system_of(t.facts.engine.name) for t in report.trials)
+    return next(filter(None, systems), "")
+
+
+def _paper_note(report: RunReport) -> str:
     """What a reader must know before comparing with the published tables."""
-    asked = story.asked
+    asked = report.asked
     if asked is None or asked.workload.name != paper_figures.WORKLOAD:
         return ""
     params = asked.workload.params

@@ -61,6 +61,6 @@ LATENCY = _read(_TABLE_II)
 """Table II."""
 
 
-def like(engine: str) -> str:
+def paper_system_of(engine: str) -> str:
     """The published system that an engine is one of; empty if it is none of them."""
     return next((system for system in THROUGHPUT if engine.lower().startswith(system.lower())), "")

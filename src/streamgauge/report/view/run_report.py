@@ -1,4 +1,4 @@
-"""A run as a report is given it: values alone, so that any old run can be told again."""
+"""A run as the report needs it: only values, so that a run of any earlier version can be shown."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,8 +13,8 @@ from streamgauge.model.trial import Ask, Outcome, Trial
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """A finished trial: what was asked, what came out, how many seconds it took, and what the engine said."""
+class JudgedTrial:
+    """A finished trial: its settings, its measurement and verdict, its length in seconds, and how it was run."""
 
     trial: Trial
     measurement: Measurement
@@ -50,13 +50,13 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
-    """A whole run."""
+class RunReport:
+    """A whole run, as its folder has it."""
 
     run: str
     experiment: str
     findings: Sequence[Finding]
-    trials: Sequence[Judged]
+    trials: Sequence[JudgedTrial]
     ended: str = ""
     """Why it ended early; empty if it did not."""
     exit_code: int = 0
@@ -69,12 +69,12 @@ class Story:
     version: str = ""
     """Of the streamgauge that measured."""
 
-    def trial(self, number: int) -> Judged | None:
+    def trial(self, number: int) -> JudgedTrial | None:
         """One finished trial."""
         return next((t for t in self.trials if t.number == number), None)
 
 
-def trials_of(finding: Finding, trials: Sequence[Judged]) -> list[Judged]:
+def trials_of(finding: Finding, trials: Sequence[JudgedTrial]) -> list[JudgedTrial]:
     """The trials of a finding's line, in the order they were made."""
     return [t for t in trials if t.trial.engine == finding.engine and finding.line in _lines(t.trial.ask)]
 
@@ -85,16 +85,16 @@ def _lines(ask: Ask) -> tuple[str, str]:
     return ask.line, f"{ask.line}, {point}" if ask.line else point
 
 
-def holding(finding: Finding, trials: Sequence[Judged]) -> Judged | None:
-    """The trial that speaks for the end that holds: of several the longest, of equals the last."""
-    return _speaker(() if finding.holds is None else finding.holds.trials, trials)
+def holding_trial(finding: Finding, trials: Sequence[JudgedTrial]) -> JudgedTrial | None:
+    """The trial behind the passing bound: of several the longest, of equals the last."""
+    return _longest(() if finding.holds is None else finding.holds.trials, trials)
 
 
-def failing(finding: Finding, trials: Sequence[Judged]) -> Judged | None:
-    """The trial that speaks for the end that fails."""
-    return _speaker(() if finding.fails is None else finding.fails.trials, trials)
+def failing_trial(finding: Finding, trials: Sequence[JudgedTrial]) -> JudgedTrial | None:
+    """The trial behind the failing bound."""
+    return _longest(() if finding.fails is None else finding.fails.trials, trials)
 
 
-def _speaker(numbers: Sequence[int], trials: Sequence[Judged]) -> Judged | None:
+def _longest(numbers: Sequence[int], trials: Sequence[JudgedTrial]) -> JudgedTrial | None:
     found = [t for t in trials if t.number in numbers]
     return max(found, key=lambda t: (t.measurement.judged_seconds, t.number), default=None)

@@ -7,7 +7,7 @@ from typing import Any
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.facts import BROKER, ClockDifference, TransportFacts, TrialFacts, WarmUp
 from streamgauge.model.units import format_duration, format_rate, format_size
-from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.report.view.run_report import JudgedTrial, RunReport
 
 Pair = tuple[str, str]
 
@@ -17,18 +17,18 @@ _DURATIONS = ("window", "slide", "watermark")
 _LONGEST = 300
 
 
-def measured_on(story: Story) -> tuple[Pair, ...]:
+def measured_on(report: RunReport) -> tuple[Pair, ...]:
     """Label and text, in the order in which a reader asks."""
     return tuple(
         (label, text)
         for label, text in (
-            *_question(story.asked),
-            *_engines(story),
-            ("CPU pinning", _placement(story)),
-            ("transport", transport(story)),
-            ("resolution", resolution(story.trials)),
-            *_machine(story.environment),
-            *_software(story),
+            *_question(report.asked),
+            *_engines(report),
+            ("CPU pinning", _placement(report)),
+            ("transport", transport(report)),
+            ("resolution", resolution(report.trials)),
+            *_machine(report.environment),
+            *_software(report),
         )
         if text
     )
@@ -43,29 +43,29 @@ _QUESTIONS = {
 }
 
 
-def subject(story: Story) -> str:
+def subject(report: RunReport) -> str:
     """What a finding is about, for those who were sent the page alone."""
-    if story.asked is None:
+    if report.asked is None:
         return ""
-    first = _first_trials(story)
-    engines = [f"{_named(choice, first)}{_cores(first.get(choice.label))}" for choice in story.asked.engines]
-    return " · ".join([_QUESTIONS[story.asked.what], story.asked.workload.name, *engines])
+    first = _first_trials(report)
+    engines = [f"{_named(choice, first)}{_cores(first.get(choice.label))}" for choice in report.asked.engines]
+    return " · ".join([_QUESTIONS[report.asked.what], report.asked.workload.name, *engines])
 
 
-def _named(choice: EngineChoice, first: Mapping[str, Judged]) -> str:
+def _named(choice: EngineChoice, first: Mapping[str, JudgedTrial]) -> str:
     version = first[choice.label].facts.engine.version if choice.label in first else ""
     return f"{choice.name} {version}".strip()
 
 
-def _cores(judged: Judged | None) -> str:
+def _cores(judged: JudgedTrial | None) -> str:
     if judged is None or judged.virtual or not judged.cores:
         return ""
     return f" on {_count(judged.cores, 'core')}"
 
 
-def settings(story: Story) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
+def settings(report: RunReport) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
     """How each engine was run and what it reported about itself, flat, from its first finished trial."""
-    return tuple((label, tuple(_flat(_listed(judged.facts)))) for label, judged in _first_trials(story).items())
+    return tuple((label, tuple(_flat(_listed(judged.facts)))) for label, judged in _first_trials(report).items())
 
 
 def _listed(facts: TrialFacts) -> dict[str, Any]:
@@ -94,9 +94,9 @@ def _clock(difference: ClockDifference | None) -> dict[str, float]:
     return asdict(difference) if difference else {}
 
 
-def _first_trials(story: Story) -> dict[str, Judged]:
-    first: dict[str, Judged] = {}
-    for judged in story.trials:
+def _first_trials(report: RunReport) -> dict[str, JudgedTrial]:
+    first: dict[str, JudgedTrial] = {}
+    for judged in report.trials:
         if judged.facts != TrialFacts():
             first.setdefault(judged.trial.engine, judged)
     return first
@@ -131,9 +131,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _engines(story: Story) -> Iterator[Pair]:
-    first = _first_trials(story)
-    choices = story.asked.engines if story.asked else ()
+def _engines(report: RunReport) -> Iterator[Pair]:
+    first = _first_trials(report)
+    choices = report.asked.engines if report.asked else ()
     for choice in choices:
         name = _named(choice, first)
         label = f"{choice.label}: " if choice.label != choice.name else ""
@@ -147,26 +147,26 @@ def _is_plain(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool) and 0 < len(str(value)) <= 40
 
 
-def _placement(story: Story) -> str:
+def _placement(report: RunReport) -> str:
     """The sentences of all trials; usually one."""
-    said = [t.facts.placement for t in story.trials if t.facts.placement]
+    said = [t.facts.placement for t in report.trials if t.facts.placement]
     if said:
         return "; ".join(dict.fromkeys(said))
     return (
-        "none: simulated run, no process was started" if story.trials and all(t.virtual for t in story.trials) else ""
+        "none: simulated run, no process was started" if report.trials and all(t.virtual for t in report.trials) else ""
     )
 
 
-def transport(story: Story) -> str:
+def transport(report: RunReport) -> str:
     """How events and outputs were transported, what brokers used, and how far their clock may be from the generator's.
 
     Empty for the queue, which is part of the load driver.
     """
-    said = [t.facts.transport for t in story.trials if t.facts.transport]
-    return "; ".join(part for part in (said[0].sentence, _busy(story), _clocks(said)) if part) if said else ""
+    said = [t.facts.transport for t in report.trials if t.facts.transport]
+    return "; ".join(part for part in (said[0].sentence, _busy(report), _clocks(said)) if part) if said else ""
 
 
-def resolution(trials: Sequence[Judged]) -> str:
+def resolution(trials: Sequence[JudgedTrial]) -> str:
     """How fine latencies are, and what the queue is if it is in a broker; empty in simulated time."""
     most = max((t.facts.send_interval_ns for t in trials), default=0)
     if not most:
@@ -183,9 +183,9 @@ def resolution(trials: Sequence[Judged]) -> str:
     return "; ".join(said)
 
 
-def _busy(story: Story) -> str:
+def _busy(report: RunReport) -> str:
     """What local brokers used at most, in the mean of a trial."""
-    known = [t.facts.roles[BROKER] for t in story.trials if BROKER in t.facts.roles]
+    known = [t.facts.roles[BROKER] for t in report.trials if BROKER in t.facts.roles]
     if not known:
         return ""
     cores, read = max(use.cores for use in known), max(use.read_per_s for use in known)
@@ -219,8 +219,8 @@ def _machine(environment: Mapping[str, Any]) -> Iterator[Pair]:
     yield "machine", ", ".join(word for word in words if word)
 
 
-def _software(story: Story) -> Iterator[Pair]:
-    environment = story.environment
+def _software(report: RunReport) -> Iterator[Pair]:
+    environment = report.environment
     system, java = _part(environment, "system"), _part(environment, "java")
     python, packages = _part(environment, "python"), _part(environment, "packages")
     words = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamgauge.model.facts import Phases
 from streamgauge.model.units import SECOND
-from streamgauge.report.view.run_report import Judged, Story
+from streamgauge.report.view.run_report import JudgedTrial, RunReport
 
 _BETWEEN = "before and between the trials"
 PARTS = ("starting", "warm-up", "measurement", "drain", "checking")
@@ -24,34 +24,34 @@ class TrialTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
+class TimeBreakdown:
     """The whole run."""
 
     trials: tuple[TrialTime, ...]
     totals: tuple[float | None, ...]
-    warming: float | None
+    warm_up: float | None
     """Seconds in which systems that serve many trials were started and warmed up; None where there were none."""
-    rest: float | None
+    other: float | None
     """Seconds from the beginning of the run to the end of its last trial that are in no part of a trial.
 
     The pauses of a run that was resumed are not among them.
     """
-    rest_is: str
+    other_is: str
     sentence: str
 
 
-def where_time_went(story: Story) -> Spent:
+def time_breakdown(report: RunReport) -> TimeBreakdown:
     """What can be known of it from the folder alone."""
-    times = tuple(_trial_time(t) for t in story.trials)
+    times = tuple(_trial_time(t) for t in report.trials)
     totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
-    sittings = _sittings(story)
-    wall = sum(sittings) if sittings else None
+    segments = _invocations(report)
+    wall = sum(segments) if segments else None
     known = sum(time.known for time in times)
-    warming = _warming(story.trials)
-    rest = None if wall is None else max(wall - known - (warming or 0.0), 0.0)
-    told = all(t.facts.phases for t in story.trials)
-    rest_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
-    return Spent(times, totals, warming, rest, rest_is, _sentence(story.trials, known, sittings))
+    warm_up = _warm_up(report.trials)
+    other = None if wall is None else max(wall - known - (warm_up or 0.0), 0.0)
+    told = all(t.facts.phases for t in report.trials)
+    other_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
+    return TimeBreakdown(times, totals, warm_up, other, other_is, _sentence(report.trials, known, segments))
 
 
 def _total(parts: Sequence[float | None]) -> float | None:
@@ -59,14 +59,14 @@ def _total(parts: Sequence[float | None]) -> float | None:
     return sum(told) if told else None
 
 
-def _warming(trials: Sequence[Judged]) -> float | None:
+def _warm_up(trials: Sequence[JudgedTrial]) -> float | None:
     """Every trial of a system names the same start and warm-up of it: each is counted once."""
     said = [t.facts.warm_up for t in trials if t.facts.warm_up]
     systems = [warm_up for n, warm_up in enumerate(said) if n == 0 or warm_up != said[n - 1]]
     return _total([part for warm_up in systems for part in (warm_up.started, warm_up.seconds)])
 
 
-def _trial_time(judged: Judged) -> TrialTime:
+def _trial_time(judged: JudgedTrial) -> TrialTime:
     phases, m = judged.facts.phases or Phases(), judged.measurement
     recorded, tail = m.warmup_seconds + m.judged_seconds, phases.tail
     if phases.load is not None:  # the load runs on while its last second is written: no measurement, so it is tail
@@ -75,38 +75,38 @@ def _trial_time(judged: Judged) -> TrialTime:
     return TrialTime(judged.number, (phases.starting, warm, good, tail, phases.checking))
 
 
-def _sittings(story: Story) -> list[float]:
-    """Seconds of wall time of each sitting, from the run or a resume of it to the end of its last kept trial.
+def _invocations(report: RunReport) -> list[float]:
+    """Seconds of wall-clock time of each run segment, from its start or resume to the end of its last kept trial.
 
-    The pauses between them belong to nobody. An older version wrote no sittings down: all is one.
+    The pauses between them are not counted. A recording of an earlier version has no segments: all is one.
     """
-    if story.created is None:
+    if report.created is None:
         return []
     spans = dict[float, float]()
-    for judged in story.trials:
+    for judged in report.trials:
         end = _end(judged)
         if end is not None:
             segment = judged.facts.segment_ns
-            begun = story.created.timestamp() if segment is None else segment / SECOND
+            begun = report.created.timestamp() if segment is None else segment / SECOND
             spans[begun] = max(end - begun, spans.get(begun, 0.0))
     return list(spans.values())
 
 
-def _end(judged: Judged) -> float | None:
+def _end(judged: JudgedTrial) -> float | None:
     """When a trial was over, in seconds since 1970; None if it was simulated or its load did not begin."""
     wall, after = judged.facts.wall_ns, _trial_time(judged)
     return None if wall is None else wall / SECOND + after.known - (after.parts[0] or 0.0)
 
 
-def _sentence(trials: Sequence[Judged], known: float, sittings: Sequence[float]) -> str:
+def _sentence(trials: Sequence[JudgedTrial], known: float, segments: Sequence[float]) -> str:
     if not trials:
         return "No trial was finished."
-    judged, wall = sum(t.measurement.judged_seconds for t in trials), sum(sittings)
+    judged, wall = sum(t.measurement.judged_seconds for t in trials), sum(segments)
     if all(t.virtual for t in trials):
         return f"{known:.0f} s of simulated time, {judged} s of it in measurement phases."
     if not wall or wall < known:
         return f"{known:.0f} s were recorded, {judged} s of them in measurement phases."
     span = "from the start of the run to the end of the last trial"
-    if len(sittings) > 1:
-        span = f"in {len(sittings)} run segments, each to the end of its last trial, without the pauses between them"
+    if len(segments) > 1:
+        span = f"in {len(segments)} run segments, each to the end of its last trial, without the pauses between them"
     return f"{wall:.0f} s {span}; {judged / wall:.0%} of them in measurement phases."

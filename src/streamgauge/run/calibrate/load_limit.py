@@ -12,7 +12,7 @@ from streamgauge.model.units import format_rate
 from streamgauge.processes.placement import Placement, place
 from streamgauge.run.environment import machine_name
 from streamgauge.run.limits import Limits
-from streamgauge.store.calibrations import kept, workspace
+from streamgauge.store.calibrations import load, workspace
 from streamgauge.transports.kafka.options import KafkaOptions, kafka_options
 
 _ELSEWHERE = ("format", "cluster", "commit_group")
@@ -32,7 +32,7 @@ def with_ceiling(
     placements = {placement.sentence: placement for placement in (place(c.options) for c in real)}
     found = []
     for placement in placements.values():
-        calibration = kept(root, machine_name(), placement.sentence, transport_named(experiment.transport))
+        calibration = load(root, machine_name(), placement.sentence, transport_named(experiment.transport))
         if calibration is not None:
             found.append(calibration.ceilings.most)
             if calibration.ceilings.confirmed is False:

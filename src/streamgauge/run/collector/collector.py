@@ -18,7 +18,7 @@ from streamgauge.processes.clock import Clock
 from streamgauge.run.collector.counts import LATENCIES, Tally, countable, gather, latency_rows, tally
 from streamgauge.run.driver.generator import read_errand, say
 from streamgauge.run.driver.specs import CollectOrder, Tokens
-from streamgauge.store.journal import Journal, Parts
+from streamgauge.store.journal import Journal, NumberedParts
 from streamgauge.transports.queue.attempts import Arrival, Attempts
 from streamgauge.transports.queue.outputs import OutputServer
 from streamgauge.transports.queue.server import Json
@@ -37,7 +37,7 @@ class Archive:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._parts: dict[str, Parts] = {}
+        self._parts: dict[str, NumberedParts] = {}
         self._gathered: dict[str, list[pa.Table]] = {}
         self._rows = 0
 
@@ -52,7 +52,7 @@ class Archive:
         for query, tables in self._gathered.items():
             if query not in self._parts:
                 slug = re.sub(r"[^A-Za-z0-9]+", "-", query).strip("-") or "query"
-                self._parts[query] = Parts(self._folder / "outputs" / slug)
+                self._parts[query] = NumberedParts(self._folder / "outputs" / slug)
             self._parts[query].write(pa.concat_tables(tables))
         self._gathered, self._rows = {}, 0
 

@@ -113,7 +113,7 @@ class TopicCollector(Collector):
     def _read_all(self) -> None:
         """Count and keep the whole topic."""
         for journal in (self.seconds, self.latencies):
-            journal.restart()
+            journal.truncate()
         origin, results, updates = self.wall_ns // 1_000, dict[str, Results](), Updates(self.order.identity)
         for records in read_parts(self._ends.cluster, self._ends.output):
             table = self._rows(records)

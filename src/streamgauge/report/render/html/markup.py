@@ -60,7 +60,7 @@ def _cell(kind: str, at: int, cell: Child, numbers: int) -> Markup:
     return element(kind, cell, class_="number" if at >= numbers else None, scope="col" if kind == "th" else None)
 
 
-def data(identifier: str, content: object) -> Markup:
+def json_script(identifier: str, content: object) -> Markup:
     """Values for the page's script. No text in it can end the element or begin another one."""
     text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     safe = text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -3,11 +3,11 @@
 from importlib.resources import files
 
 from streamgauge.report.render.html.bounds_svg import verdict_key
-from streamgauge.report.render.html.markup import Child, Markup, data, element, join, table
+from streamgauge.report.render.html.markup import Child, Markup, element, join, json_script, table
 from streamgauge.report.render.html.sections import finding_section, published_section
 from streamgauge.report.view.findings import as_sentence
 from streamgauge.report.view.page import PageView
-from streamgauge.report.view.time_breakdown import PARTS, Spent
+from streamgauge.report.view.time_breakdown import PARTS, TimeBreakdown
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 """Nothing is loaded from anywhere, whatever a name in the run says."""
@@ -45,7 +45,7 @@ def _parts(view: PageView) -> list[Child]:
         _header(view),
         _measured_on(view),
         *(finding_section(finding, several) for finding in view.run.findings),
-        published_section(view.beside, view.same) if view.beside else None,
+        published_section(view.paper_note, view.paper_system) if view.paper_note else None,
         _charts(view),
         _spent(view.spent),
         _words(),
@@ -71,7 +71,7 @@ def _header(view: PageView) -> Markup:
     ended = element("p", f"Ended early: {view.run.ended}.", class_="warning") if view.run.ended else None
     name = element("p", "streamgauge · ", element("b", view.run.name), f" · {view.when}" if view.when else None)
     none = element("span", "No result.", class_="answer") if not found else None
-    about = element("p", view.about, class_="about") if view.about else None
+    about = element("p", view.subject, class_="about") if view.subject else None
     return element(
         "header",
         name,
@@ -83,7 +83,7 @@ def _header(view: PageView) -> Markup:
 
 
 def _measured_on(view: PageView) -> Markup:
-    pairs = [join((element("dt", label), element("dd", text))) for label, text in view.on]
+    pairs = [join((element("dt", label), element("dd", text))) for label, text in view.measured_on]
     return element("section", element("h2", "Test setup"), element("dl", *pairs))
 
 
@@ -106,7 +106,7 @@ def _charts(view: PageView) -> Markup | None:
     )
 
 
-def _spent(spent: Spent) -> Markup | None:
+def _spent(spent: TimeBreakdown) -> Markup | None:
     if not spent.trials:
         return None
     heads = ["trial", *(f"{part}, s" for part in PARTS), "total, s"]
@@ -116,9 +116,9 @@ def _spent(spent: Spent) -> Markup | None:
     total = sum(time.known for time in spent.trials)
     rows.append(["all", *(_seconds(part) for part in spent.totals), _seconds(total)])
     warming = (
-        f"System, {spent.warming:.0f} s: starting and warming up the system under test." if spent.warming else None
+        f"System, {spent.warm_up:.0f} s: starting and warming up the system under test." if spent.warm_up else None
     )
-    rest = f"Other, {spent.rest:.0f} s: {spent.rest_is}." if spent.rest is not None and spent.rest >= 0.5 else None
+    rest = f"Other, {spent.other:.0f} s: {spent.other_is}." if spent.other is not None and spent.other >= 0.5 else None
     return element(
         "section",
         element("h2", "Time spent"),
@@ -133,13 +133,13 @@ def _seconds(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
 
 
-def _bars(spent: Spent) -> Markup:
+def _bars(spent: TimeBreakdown) -> Markup:
     """One bar for the whole run, its parts as wide as they are long."""
     parts = [(name, value) for name, value in zip(PARTS, spent.totals, strict=True) if value]
-    if spent.warming:
-        parts.insert(0, ("system", spent.warming))
-    if spent.rest is not None and spent.rest >= 0.5:
-        parts.append(("other", spent.rest))
+    if spent.warm_up:
+        parts.insert(0, ("system", spent.warm_up))
+    if spent.other is not None and spent.other >= 0.5:
+        parts.append(("other", spent.other))
     whole = sum(value for _, value in parts) or 1.0
     bar = [
         element("i", class_=f"part-{name}", style=f"width:{value / whole:.2%}", title=f"{name} {value:.0f} s")
@@ -195,7 +195,7 @@ def _footer(view: PageView) -> Markup:
 def _scripts(view: PageView) -> list[Markup]:
     if not view.charts:
         return []
-    return [data("charts-data", view.charts), _script("vendor/uPlot.iife.min.js"), _script("page.js")]
+    return [json_script("charts-data", view.charts), _script("vendor/uPlot.iife.min.js"), _script("page.js")]
 
 
 def _packaged(name: str) -> str:

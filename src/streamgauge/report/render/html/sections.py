@@ -8,7 +8,7 @@ from streamgauge.report.render.html.markup import Child, Markup, element, table
 from streamgauge.report.view import paper_figures
 from streamgauge.report.view.findings import FindingView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
-from streamgauge.report.view.limits import Limit, Why
+from streamgauge.report.view.limits import LimitingFactor, LimitingFactors
 
 
 def finding_section(finding: FindingView, titled: bool) -> Markup:
@@ -26,7 +26,7 @@ def finding_section(finding: FindingView, titled: bool) -> Markup:
     )
 
 
-def _why(why: Why | None) -> list[Child]:
+def _why(why: LimitingFactors | None) -> list[Child]:
     if why is None:
         return []
     stopped = why.where == "fails"
@@ -39,7 +39,7 @@ def _why(why: Why | None) -> list[Child]:
     ]
 
 
-def _limit(limit: Limit, shares: bool) -> Markup:
+def _limit(limit: LimitingFactor, shares: bool) -> Markup:
     """A sentence, with its share as a bar where it has one; ``shares``: whether any of them has."""
     if limit.share is None:
         return element("li", element("span", class_="meter none") if shares else None, as_sentence(limit.sentence))
