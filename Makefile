@@ -19,7 +19,7 @@ demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
 	@$(PYTEST) --durations=20 -n auto -m 'not realtime and not soak'
-	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration
+	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration tests/conformance
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the architecture
 	@$(BIN)/ruff format --check .
@@ -40,6 +40,7 @@ bench: $(KAFKA) ## Print the numbers that the method promises: one file of bench
 soak: $(KAFKA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials, ten minutes of load
 	@STREAMGAUGE_KILLS=100 $(PYTEST) tests/integration/test_cli_kill.py
 	@$(PYTEST) -m soak tests/integration
+	@STREAMGAUGE_CONFORMANCE_EVENTS=100000 $(PYTEST) tests/conformance
 	@$(PYTEST) tests/soak
 
 docs: $(READY) ## Put what streamgauge really prints into README and the guide
@@ -72,7 +73,7 @@ $(JAVA): $(READY)
 	@$(BIN)/streamgauge setup spark >&2 && touch $@
 
 # The tests start Kafka brokers. Their jars are fetched once, with Maven, into the user's cache.
-$(KAFKA): $(JAVA) src/streamgauge/install/jars.toml
+$(KAFKA): $(JAVA) src/streamgauge/transports/kafka/jars.toml
 	@$(BIN)/streamgauge setup kafka >&2 && touch $@
 
 # The report is tested in a real browser. Where apt may be used without a password, a missing one is installed; elsewhere

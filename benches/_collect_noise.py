@@ -3,9 +3,9 @@
     python -m benches._collect_noise --transport queue --out noise-queue.npz
     python -m benches._collect_noise --merge noise-*.npz --out benches/data/real_noise.npz
 
-One Spark application, warmed up, and one trial after the other at shares of what its cores carry. ``--hog`` takes so
-much of Spark's core, all the time or in bursts. Kept of each trial are its seconds, every acknowledgement, and the
-events and the duration of every micro-batch; no verdict ends a trial.
+One Spark application, warmed up, and one trial after the other at shares of the load that its cores can process.
+``--hog`` takes so much of Spark's core, all the time or in bursts. Kept of each trial are its seconds, every
+acknowledgement, and the events and the duration of every micro-batch; no verdict ends a trial.
 """
 
 import argparse
@@ -22,23 +22,18 @@ from typing import Any
 
 import numpy as np
 
-from streamgauge.cli.cache import cache_folder
-from streamgauge.engines.registry import engines
+from streamgauge.cli.environment import cache_folder
 from streamgauge.engines.spark.explain import BATCH_LOG
 from streamgauge.engines.toolkit import read_log
 from streamgauge.judge import decide, measure
+from streamgauge.model.experiment import Experiment
 from streamgauge.model.seconds import Seconds
-from streamgauge.model.trial import Ask, Recording
+from streamgauge.model.trial import Recording, TrialRequest
 from streamgauge.parse import read
-from streamgauge.processes.placement import place
-from streamgauge.run.explore import trial_of
-from streamgauge.run.limits import Limits
-from streamgauge.run.systems import Systems
+from streamgauge.run.explore import open_run, setup_of, trial_of
 from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Silence, Unkept
+from streamgauge.run.trial.setup import DiscardingRecorder, NullObserver, RunContext, RunLimits
 from streamgauge.store.journal import read_rows
-from streamgauge.transports.kafka.transport import Ground, kafka_of
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 SHARES = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3, 0.85)
 QUESTION = """
@@ -72,7 +67,7 @@ while time.monotonic() < ends:
 
 
 class Patient:
-    """A watch that ends no trial before its time."""
+    """An early-stop rule that ends no trial before its time."""
 
     silence = 0
     stalled = False
@@ -80,11 +75,18 @@ class Patient:
     def __init__(self, seconds: int) -> None:
         self._seconds = seconds
 
-    def wants(self, stop: int) -> bool:
+    def due(self, stop: int) -> bool:
         return stop >= self._seconds
 
-    def look(self, seconds: Seconds) -> bool:
+    def decided(self, seconds: Seconds) -> bool:
         return seconds.stop >= self._seconds
+
+
+class Printing(NullObserver):
+    """An observer that prints messages."""
+
+    def message(self, text: str) -> None:
+        print(text, flush=True)
 
 
 @contextmanager
@@ -116,51 +118,38 @@ def collect(arguments: argparse.Namespace) -> None:
     warm = "60k/s" if arguments.transport == "kafka" else "150k/s"
     length = f"{arguments.length}s"
     question = read(QUESTION.format(transport=arguments.transport, trigger=arguments.trigger, warm=warm, length=length))
-    found: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="sg") as name:
-        root = Path(name)
-        ground = Ground(cache_folder(), None, None)
-        kafka = kafka_of(question.transport, "noise", root, ground)
-        if kafka is None:
-            found = perform_all(question, root, None, arguments)
-        else:
-            with kafka:
-                found = perform_all(question, root, kafka, arguments)
+        limits = RunLimits(cache=cache_folder())
+        with open_run(question, "noise", Path(name), limits, Printing()) as context:
+            found = perform_all(question, Path(name), context, arguments)
     write(arguments.out, found)
 
 
-def perform_all(question: Any, root: Path, kafka: Any, arguments: argparse.Namespace) -> list[dict[str, Any]]:  # noqa: ANN401
-    """One trial at each share of what Spark's core carries."""
-    choice, spark, found = question.engines[0], engines()["spark"], []
-    with Systems(root, None, lambda said: print(said, flush=True), kafka) as systems:
-        first = trial_of(question, choice, Ask("load", 1.0, "measure"), 0)
-        hint = systems.hint(spark, first, windowed_aggregation)
-        core = place(choice.options).sut[0]
-        with hog(core, arguments.hog, arguments.on, arguments.off):
-            for number, share in enumerate(SHARES, 1):
-                trial = trial_of(question, choice, Ask("load", float(round(share * hint, -3)), "measure"), number)
-                folder = root / f"trial-{number:03}"
-                folder.mkdir()
-                recording = execute(
-                    trial,
-                    spark,
-                    windowed_aggregation,
-                    Patient(arguments.length + 3),
-                    Unkept(folder),
-                    listener=Silence(),
-                    limits=Limits(cache=cache_folder()),
-                    systems=systems,
-                    kafka=kafka,
-                )
-                verdict = decide(recording, measure(recording), question.objectives)
-                print(f"{share} {trial.load:,.0f}/s {verdict.kind} {verdict.reasons[0][:90]}", flush=True)
-                about = {"transport": arguments.transport, "load": trial.load, "hog": arguments.hog}
-                about |= {"trigger": trial.trigger / 1e9, "verdict": str(verdict.kind), "share": share}
-                try:
-                    found.append({"about": about, **kept(recording, folder)})
-                except (OSError, KeyError) as error:
-                    print(f"not kept: {error}")
-                write(arguments.out, found)
+def perform_all(
+    question: Experiment, root: Path, context: RunContext, arguments: argparse.Namespace
+) -> list[dict[str, Any]]:
+    """One trial at each share of the load that Spark's core can process."""
+    choice, found = question.engines[0], list[dict[str, Any]]()
+    rule = Patient(arguments.length + 3)
+    first = trial_of(question, choice, TrialRequest("load", 1.0, "measure"), 0)
+    setup = setup_of(first, choice.name, DiscardingRecorder(root), context, rule)
+    assert context.systems is not None
+    hint = context.systems.estimate_limit(setup)
+    with hog(setup.placement.sut[0], arguments.hog, arguments.on, arguments.off):
+        for number, share in enumerate(SHARES, 1):
+            trial = trial_of(question, choice, TrialRequest("load", float(round(share * hint, -3)), "measure"), number)
+            folder = root / f"trial-{number:03}"
+            folder.mkdir()
+            recording = execute(setup_of(trial, choice.name, DiscardingRecorder(folder), context, rule))
+            verdict = decide(recording, measure(recording), question.objectives)
+            print(f"{share} {trial.load:,.0f}/s {verdict.kind} {verdict.reasons[0][:90]}", flush=True)
+            about = {"transport": arguments.transport, "load": trial.load, "hog": arguments.hog}
+            about |= {"trigger": trial.trigger / 1e9, "verdict": str(verdict.kind), "share": share}
+            try:
+                found.append({"about": about, **kept(recording, folder)})
+            except (OSError, KeyError) as error:
+                print(f"not kept: {error}")
+            write(arguments.out, found)
     return found
 
 

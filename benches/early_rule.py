@@ -11,18 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from benches.search_accuracy import OBJECTIVES, THETA, WORKLOAD, Nowhere
-from streamgauge.engines.simulated import SimulatedOptions, simulated
-from streamgauge.judge import Watch, decide, measure, trend_rules
+from benches.search_accuracy import OBJECTIVES, THETA, WORKLOAD, simulate
+from streamgauge.engines.simulated import SimulatedOptions
+from streamgauge.judge import decide, measure, trend_rules
 from streamgauge.judge.measure import floor
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.profile import constant
-from streamgauge.model.trial import Ask, Purpose, Trial
+from streamgauge.model.trial import Purpose, Trial, TrialRequest
 from streamgauge.model.units import SECOND
-from streamgauge.run.limits import Limits
-from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Silence
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 RATIOS = (0.5, 0.8, 0.95, 0.97, 1.03, 1.05, 1.2, 1.5)
 CAPACITY = 1_000_000.0
@@ -47,7 +43,7 @@ def trial_at(  # noqa: PLR0917
     ).model_dump()
     return Trial(
         number=1,
-        ask=Ask("load", load, purpose),
+        ask=TrialRequest("load", load, purpose),
         workload=WORKLOAD.name,
         params=WORKLOAD.params,
         engine="simulated",
@@ -64,15 +60,14 @@ def trial_at(  # noqa: PLR0917
 
 
 def run(trial: Trial) -> tuple[Verdict, Measurement]:
-    """One trial in virtual time, as a real run would make and judge it."""
-    watch = Watch(trial, OBJECTIVES)
-    recording = execute(trial, simulated, windowed_aggregation, watch, Nowhere(), listener=Silence(), limits=Limits())
+    """One trial in simulated time, as a real run would make and judge it."""
+    recording = simulate(trial)
     measured = measure(recording)
     return decide(recording, measured, OBJECTIVES), measured
 
 
 def decide_once(ratio: float, seed: int, warmup: int = WARMUP) -> tuple[str, int]:
-    """What the early rule says of one trace, and how many seconds after warm-up it took."""
+    """The verdict of the early rule on one trace, and how many seconds after warm-up it took."""
     verdict, measured = run(trial_at(ratio, seed, "probe", warmup=warmup))
     return verdict.kind.value, measured.judged_seconds
 
@@ -96,28 +91,28 @@ def full_length(count: int, pool: ProcessPoolExecutor) -> None:
                     for name in ("SUSTAINED", "OVERLOADED", "UNDECIDED")
                 ]
                 length = float(np.mean([seconds for _, seconds in answers]))
-                asked = f"{noise:5.0%}  {limit:3} s  {trend_rules.looks(FULL, limit):5}  {ratio:<15}"
+                asked = f"{noise:5.0%}  {limit:3} s  {trend_rules.max_checks(FULL, limit):5}  {ratio:<15}"
                 found = f"{parts[0]:9.2%}  {parts[1]:10.2%}  {parts[2]:9.2%}  {length:7.1f} s"
                 print(f"  {asked}  {found}", flush=True)
 
 
 def returning(noise: float, length: int, seed: int) -> bool:
-    """Whether lag that grows by θ + 2.5 % is found at its floor as often as the rule asks for."""
+    """Whether lag that grows by θ + 2.5 % is found at its floor as often as the rule requires."""
     rng, level, walk = np.random.default_rng(seed), 0.0, 0.0
     lag = np.empty(length)
     for i, shock in enumerate(rng.standard_normal(length)):
         level = shock if i == 0 else trend_rules.MEMORY * level + math.sqrt(1 - trend_rules.MEMORY**2) * shock
-        walk = max(walk + THETA + trend_rules.BEYOND + noise * level, 0.0)
+        walk = max(walk + THETA + trend_rules.REFUTED_GROWTH + noise * level, 0.0)
         lag[i] = walk
     time = np.arange(1.0, length + 1)
-    seen = trend_rules.Evidence(None, THETA, 1.0, float(length), math.inf, floor=floor(time, lag, 1.0, 0.0))
-    return trend_rules.returned(seen)
+    seen = trend_rules.TrendEvidence(None, THETA, 1.0, float(length), math.inf, floor=floor(time, lag, 1.0, 0.0))
+    return trend_rules.returned_to_floor(seen)
 
 
 def returns(count: int, pool: ProcessPoolExecutor) -> None:
     """Print how often the rule on returns to the floor mistakes a growing system for one that holds."""
-    most = f"at most {trend_rules.MISTAKEN:.0%} may pass"
-    print(f"returns to the floor, {count} walks each that grow by θ + {trend_rules.BEYOND:.1%}; {most}")
+    most = f"at most {trend_rules.MAX_FALSE_RETURNS:.0%} may pass"
+    print(f"returns to the floor, {count} walks each that grow by θ + {trend_rules.REFUTED_GROWTH:.1%}; {most}")
     for noise in (0.02, 0.05, 0.10, 0.20):
         rates = [
             sum(pool.map(partial(returning, noise, length), range(count), chunksize=50)) / count

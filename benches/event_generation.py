@@ -30,7 +30,7 @@ def events_per_second(distribution: str, gem_packs: int, partitions: int = 1) ->
 
 
 def main() -> None:
-    """Print a line for each distribution of keys, and one for a stream that is cut into partitions."""
+    """Print a line for each distribution of keys, and one for a stream with partitions."""
     print(f"events made per core second, four columns, batches of {BATCH:,} (median of {REPEATS})")
     for distribution, gem_packs in SHAPES:
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")

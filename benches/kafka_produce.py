@@ -1,7 +1,7 @@
-"""Records per second into Kafka and what they cost: our producer, Kafka's own performance tool, and confluent-kafka.
+"""Records per second into Kafka and their cost: the vectorised producer, Kafka's own performance tool, confluent-kafka.
 
 All send the same: values of so many bytes, no keys, one partition, the same acks, batches and linger. The producer runs
-on the driver's core, the broker on the other one. Then the whole generator, with events that are made and encoded.
+on the load driver's core, the broker on the other one. Then the whole generator, with events that are made and encoded.
 """
 
 import argparse
@@ -19,21 +19,28 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.cli.cache import cache_folder
+from streamgauge.cli.environment import cache_folder
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_duration, format_rate
-from streamgauge.processes.child import quicken, without_pandas
+from streamgauge.processes.child import hide_pandas, low_latency_mode
 from streamgauge.processes.launch import Launcher
-from streamgauge.processes.placement import place
+from streamgauge.processes.placement import assign_cores
 from streamgauge.run.driver.journals import p99
-from streamgauge.run.driver.send_schedule import Source, open_source
-from streamgauge.transports.kafka.brokers.admin import Administration
-from streamgauge.transports.kafka.brokers.config import Runtime
-from streamgauge.transports.kafka.brokers.start import broker_runtime, start_brokers, until
-from streamgauge.transports.kafka.client.producer import Kind, Part, Producer, Sending, open_producer
+from streamgauge.run.driver.send_schedule import StreamSource, open_source
+from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
+from streamgauge.transports.kafka.brokers.config import BrokerRuntime
+from streamgauge.transports.kafka.brokers.start import broker_runtime, start_brokers, wait_until
+from streamgauge.transports.kafka.client.producer import (
+    Producer,
+    ProducerKind,
+    ProducerSettings,
+    RecordColumns,
+    TopicPartition,
+    open_producer,
+)
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.formats.columns import FormatName
-from streamgauge.transports.kafka.formats.formats import keys_of, numbered, open_format, with_sequence
+from streamgauge.transports.kafka.formats.formats import encode_keys, open_format, with_sequence, with_sequence_numbers
 from streamgauge.transports.kafka.topics import Topic, topic_name
 from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM
@@ -42,10 +49,10 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 RECORDS = {40: 4_000_000, 100: 3_000_000, 200: 2_000_000}
 FORMATS: tuple[FormatName, ...] = ("json", "binary", "avro")
 RATES = (500_000, 1_000_000)
-SENDING = Sending(acks="all", batch=131_072, linger=5_000_000)
+SENDING = ProducerSettings(acks="all", batch=131_072, linger=5_000_000)
 CHUNK = 8_192
 WAITING = 200_000
-"""Records that may wait while a producer runs flat out."""
+"""Records that may wait while a producer sends as fast as possible."""
 TICK = 5_000_000
 
 
@@ -72,8 +79,8 @@ class Bench:
     """A broker, and what is needed to send to it."""
 
     cluster: Cluster
-    runtime: Runtime
-    admin: Administration
+    runtime: BrokerRuntime
+    admin: KafkaAdmin
 
     @contextmanager
     def topic(self) -> Iterator[str]:
@@ -84,38 +91,41 @@ class Bench:
         self.admin.delete([name])
 
     @contextmanager
-    def producer(self, kind: Kind, sending: Sending = SENDING) -> Iterator[Producer]:
+    def producer(
+        self, kind: ProducerKind, sending: ProducerSettings = SENDING
+    ) -> Iterator[tuple[Producer, TopicPartition]]:
+        """A producer, and the partition of the topic that it sends to."""
         with self.topic() as topic:
-            producer = open_producer(self.cluster, topic, time.monotonic_ns, sending, kind)
-            yield producer
+            producer = open_producer(self.cluster, [topic], time.monotonic_ns, sending, kind)
+            yield producer, TopicPartition(topic, 0)
             producer.close()
 
 
-def flat_out(producer: Producer, parts: Iterator[Part]) -> Sample:
-    """Send as fast as it goes, until all is acknowledged."""
+def unthrottled(producer: Producer, place: TopicPartition, parts: Iterator[RecordColumns]) -> Sample:
+    """Send as fast as possible, until all is acknowledged."""
     records, began, cpu = 0, time.monotonic(), time.process_time()
     for part in parts:
-        producer.publish({0: part})
+        producer.publish({place: part})
         records += len(part.values)
-        while producer.waiting > WAITING:
-            producer.attend(0.01)
+        while producer.unacknowledged > WAITING:
+            producer.poll(0.01)
     producer.flush(60)
     sample = Sample(records, time.monotonic() - began, time.process_time() - cpu)
-    assert producer.acknowledged() == {0: records}
+    assert producer.acknowledged() == {place: records}
     return sample
 
 
-def ready(size: int, records: int) -> Iterator[Part]:
+def ready(size: int, records: int) -> Iterator[RecordColumns]:
     """The same random bytes again and again, as Kafka's tool sends them, due now."""
     values = np.random.default_rng(1).integers(0, 256, (CHUNK, size), np.uint8)
     for start in range(0, records, CHUNK):
         rows = min(CHUNK, records - start)
-        yield Part(None, values[:rows], np.full(rows, time.time_ns() // 1_000))
+        yield RecordColumns(None, values[:rows], np.full(rows, time.time_ns() // 1_000))
 
 
-def ours(bench: Bench, kind: Kind, size: int) -> Sample:
-    with bench.producer(kind) as producer:
-        return flat_out(producer, ready(size, RECORDS[size]))
+def python(bench: Bench, kind: ProducerKind, size: int) -> Sample:
+    with bench.producer(kind) as (producer, place):
+        return unthrottled(producer, place, ready(size, RECORDS[size]))
 
 
 def java(bench: Bench, size: int, records: int, idle: float = 0.0) -> Sample:
@@ -142,50 +152,52 @@ def java(bench: Bench, size: int, records: int, idle: float = 0.0) -> Sample:
         return Sample(records, records / float(told[-1]), usage.ru_utime + usage.ru_stime - idle)
 
 
-def source(rate: float, seconds: float) -> Source:
+def source(rate: float, seconds: float) -> StreamSource:
     """Purchases at this rate, due from now on."""
     plan = constant(rate).plan(int(seconds * SECOND))
     inputs = Inputs({PURCHASE_STREAM.name: plan}, seed=1, origin_ns=time.time_ns())
     return open_source(windowed_aggregation, WindowedAggregationParams(), PURCHASE_STREAM, inputs, partitions=1)
 
 
-def made(events: Source, form: FormatName) -> Callable[[int, int], Part]:
+def made(events: StreamSource, form: FormatName) -> Callable[[int, int], RecordColumns]:
     """Makes and encodes the events at some offsets."""
     encode = open_format(form, with_sequence(events.schema)).encode
 
-    def part(start: int, stop: int) -> Part:
+    def part(start: int, stop: int) -> RecordColumns:
         rows = events.batch(0, start, stop)
-        keys = keys_of(rows.column("gem_pack_id").to_numpy())
-        return Part(keys, encode(numbered(rows, start)), rows.column("due").view(pa.int64()).to_numpy())
+        keys = encode_keys(rows.column("gem_pack_id").to_numpy())
+        return RecordColumns(
+            keys, encode(with_sequence_numbers(rows, start)), rows.column("due").view(pa.int64()).to_numpy()
+        )
 
     return part
 
 
 def generator(bench: Bench, form: FormatName, records: int = 3_000_000) -> Sample:
-    """Events made, encoded and sent, flat out."""
+    """Events made, encoded and sent, as fast as possible."""
     part = made(source(1_000_000, 10), form)
-    with bench.producer("vectorised", Sending()) as producer:
-        return flat_out(producer, (part(start, start + CHUNK) for start in range(0, records, CHUNK)))
+    with bench.producer("vectorised", ProducerSettings()) as (producer, place):
+        return unthrottled(producer, place, (part(start, start + CHUNK) for start in range(0, records, CHUNK)))
 
 
 def paced(bench: Bench, form: FormatName, rate: int, seconds: float = 5.0) -> str:
-    """The generator on its schedule: how late its ticks are, and its share of a core."""
+    """The generator on its schedule: its send delay, and its share of a core."""
     part, rows = made(source(rate, seconds + 1), form), rate * TICK // SECOND
     lags = np.zeros(int(seconds * SECOND) // TICK, np.int64)
-    with bench.producer("vectorised", Sending()) as producer:
+    with bench.producer("vectorised", ProducerSettings()) as (producer, place):
         part(0, rows)
         begin, cpu = time.monotonic_ns() + TICK, time.process_time()
         for tick in range(len(lags)):
             ahead, due = part(tick * rows, (tick + 1) * rows), begin + (tick + 1) * TICK
             while (left := due - time.monotonic_ns()) > 0:
-                producer.attend(left / SECOND)
-            producer.publish({0: ahead})
+                producer.poll(left / SECOND)
+            producer.publish({place: ahead})
             lags[tick] = time.monotonic_ns() - due
         producer.flush(20)
         share = (time.process_time() - cpu) / seconds
     shown = {"p50": np.median(lags), "p99": p99(lags), "max": lags.max()}
     text = "  ".join(f"{name} {format_duration(int(lag))}" for name, lag in shown.items())
-    return f"  {form:8} at {format_rate(rate):>7}  schedule lag {text}  {share:.0%} of a core"
+    return f"  {form:8} at {format_rate(rate):>7}  send delay {text}  {share:.0%} of a core"
 
 
 def shown(name: str, samples: list[Sample], size: int) -> tuple[float, float]:
@@ -199,21 +211,22 @@ def shown(name: str, samples: list[Sample], size: int) -> tuple[float, float]:
 def compare(bench: Bench, sizes: list[int], repeats: int) -> None:
     """The three producers side by side, one after the other in each repeat."""
     print(f"records into one partition, acks {SENDING.acks}, batches of {SENDING.batch:,} bytes, medians of {repeats}")
-    ours(bench, "vectorised", 100)  # the broker warms up
+    python(bench, "vectorised", 100)  # the broker warms up
     idle = statistics.median(java(bench, 40, 1).cpu for _ in range(3))
     for size in sizes:
         rows: dict[str, list[Sample]] = {"vectorised": [], "Kafka's own tool": [], "confluent-kafka": []}
         for _ in range(repeats):
-            rows["vectorised"].append(ours(bench, "vectorised", size))
+            rows["vectorised"].append(python(bench, "vectorised", size))
             rows["Kafka's own tool"].append(java(bench, size, RECORDS[size], idle))
-            rows["confluent-kafka"].append(ours(bench, "confluent", size))
+            rows["confluent-kafka"].append(python(bench, "confluent", size))
         print(f" {size} bytes; a JVM's start of {idle:.1f} s CPU is not counted")
-        (mine, cost), (theirs, dear), _ = (shown(name, samples, size) for name, samples in rows.items())
-        print(f"  against Kafka's tool: {mine / theirs:.1f} x the rate (wanted 2), {cost / dear:.2f} x the CPU (0.25)")
+        (rate, cost), (java_rate, java_cost), _ = (shown(name, samples, size) for name, samples in rows.items())
+        faster, cheaper = rate / java_rate, cost / java_cost
+        print(f"  against Kafka's tool: {faster:.1f} x the rate (wanted 2), {cheaper:.2f} x the CPU (0.25)")
 
 
 def whole(bench: Bench, repeats: int) -> None:
-    """The generator from events to acknowledgements, flat out and on its schedule."""
+    """The generator from events to acknowledgements, as fast as possible and on its schedule."""
     print(f"the generator, events made, encoded and sent, batches up to 1 MB, medians of {repeats}")
     for form in FORMATS:
         width = open_format(form, with_sequence(source(1, 1).schema)).width
@@ -229,16 +242,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-generator", action="store_true")
     arguments = parser.parse_args()
-    without_pandas()
-    where = place({})
+    hide_pandas()
+    where = assign_cores(1)
     with tempfile.TemporaryDirectory(prefix="sgb") as name, Launcher(Path(name)) as launcher:
         runtime = broker_runtime(cache_folder(), launcher, lambda *_: None, where.sut)
         with start_brokers(runtime, Path(name) / "logs", launcher) as brokers:
             if where.driver:
                 os.sched_setaffinity(0, where.driver)
-            quicken()
+            low_latency_mode()
             print(f"producers on core {where.driver}, the broker on core {where.sut}")
-            bench = Bench(brokers.cluster, runtime, Administration(brokers.cluster, until))
+            bench = Bench(brokers.cluster, runtime, KafkaAdmin(brokers.cluster, wait_until))
             if arguments.sizes:
                 compare(bench, arguments.sizes, arguments.repeats)
             if not arguments.no_generator:

@@ -21,12 +21,12 @@ from scipy.optimize import brentq, nnls
 
 from benches._collect_noise import load
 from benches.search_accuracy import THETA
-from streamgauge.judge import Watch, decide, measure
-from streamgauge.judge.disturbed import MOST_TAKEN
+from streamgauge.judge import EarlyStopRule, decide, measure
+from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Seconds
-from streamgauge.model.trial import Ask, Recording, Trial
+from streamgauge.model.trial import Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 
 Floats = npt.NDArray[np.float64]
@@ -117,14 +117,14 @@ def _fitted(group: list[dict[str, Any]], lasts: float) -> list[Noise]:
         own = [off[i], taken, steal] if len(off[i]) >= LEAST else every
         about = trial["about"]
         name = f"{about['transport']} {about['load'] / 1e3:.0f}k/s, {disturbance(trial)}"
-        found.append(Noise(name, float(cost[0]), float(cost[1 + i]), about["trigger"], *own, lasts))
+        found.append(Noise(name, float(cost[0]), float(cost[1 + i]), about["trigger"], own[0], own[1], own[2], lasts))
     return [noise for noise in found if noise.each > 0 and len(noise.off) >= LEAST]
 
 
 def disturbance(trial: dict[str, Any]) -> str:
     """Whether other processes took more than the rules allow from Spark's core, as it was recorded."""
     taken = max(float(trial[f"seconds/{name}"].mean()) / 1e6 for name in ("foreign", "steal"))
-    return "disturbed" if taken > MOST_TAKEN else "quiet"
+    return "disturbed" if taken > MAX_FOREIGN_SHARE else "quiet"
 
 
 def scaled(noise: Noise) -> Noise:
@@ -197,7 +197,7 @@ def boundary(noise: Noise) -> float:
 def trial_at(noise: Noise, rate: float, seed: int) -> Trial:
     return Trial(
         number=1,
-        ask=Ask("load", rate, "measure"),
+        ask=TrialRequest("load", rate, "measure"),
         workload="windowed-aggregation",
         params={},
         engine="spark",
@@ -221,8 +221,9 @@ def once(noise: Noise, rate: float, seed: int) -> str:
     starts = rng.integers(0, len(noise.off) - min(size, len(noise.off)) + 1, size=40)
     drawn = np.concatenate([np.arange(start, start + size) % len(noise.off) for start in starts])
     trial = trial_at(noise, rate, seed)
-    whole, watch = replayed(noise, rate, WARMUP + LIMIT, drawn), Watch(trial, LAG)
-    stop = next((s for s in range(1, len(whole) + 1) if watch.wants(s) and watch.look(whole.between(0, s))), len(whole))
+    whole, rule = replayed(noise, rate, WARMUP + LIMIT, drawn), EarlyStopRule(trial, LAG)
+    ends = (s for s in range(1, len(whole) + 1) if rule.due(s) and rule.decided(whole.between(0, s)))
+    stop = next(ends, len(whole))
     happened = Recording(trial, whole.between(0, stop))
     return decide(happened, measure(happened), LAG).kind.value
 

@@ -1,11 +1,11 @@
-"""How fast the reference answer is made and outputs are checked: ``python -m benches.reference_answer``."""
+"""How fast the reference result is computed and outputs are checked: ``python -m benches.reference_answer``."""
 
 import statistics
 import time
 
 import numpy as np
 
-from streamgauge.judge.outputs import account
+from streamgauge.judge.outputs import compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
@@ -32,7 +32,7 @@ def events_per_second(distribution: str, gem_packs: int) -> float:
 
 
 def rows_checked_per_second() -> float:
-    """Median over repeats of the output rows compared with the answer per second of CPU; a million of them."""
+    """Median over repeats of the output rows compared with the result per second of CPU; a million of them."""
     start = np.repeat(np.arange(1000, dtype=np.int64) * 4_000_000, 1000)
     key = np.tile(np.arange(1000, dtype=np.int64), 1000)
     answer = {"window_start": start, "gem_pack_id": key, "sum": start + key, "count": key, "max_due": start}
@@ -41,14 +41,14 @@ def rows_checked_per_second() -> float:
     seen = []
     for _ in range(REPEATS):
         begin = time.process_time()
-        account(answer, observed, window=8_000_000, closed=1 << 60)
+        compare_outputs(answer, observed, window=8_000_000, closed=1 << 60)
         seen.append(len(order) / (time.process_time() - begin))
     return statistics.median(seen)
 
 
 def main() -> None:
     """Print a line for each distribution of keys, and one for the check of outputs."""
-    print(f"reference answer, events per core second, 8s/4s windows (median of {REPEATS})")
+    print(f"reference result, events per core second, 8s/4s windows (median of {REPEATS})")
     for distribution, gem_packs in SHAPES:
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")
     print(

@@ -1,15 +1,24 @@
-"""How late the generator's ticks are: at 1 M events/s, at 80 % of its flat-out rate, and where it is believed up to."""
+"""The send delay at 1M events/s, at 80 % of the maximum rate, and at the maximum reliable load."""
 
 import argparse
 import statistics
 import tempfile
 from pathlib import Path
 
-from streamgauge.model.calibration import CLIP
+from streamgauge.model.calibration import CALIBRATED_SHARE
 from streamgauge.model.units import format_duration, format_rate
 from streamgauge.processes.launch import Launcher
-from streamgauge.processes.placement import place
-from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SAFE_LAG, queue_ceiling, schedule_lag, timely_rates
+from streamgauge.processes.placement import assign_cores
+from streamgauge.run.calibrate.max_load import (
+    CONFIRM,
+    PROBE,
+    SAFE_LAG,
+    LoadSite,
+    max_input_rate,
+    probe_rates,
+    send_delay,
+)
+from streamgauge.transports.queue.transport import OpenQueue
 
 
 def main() -> None:
@@ -17,31 +26,33 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=10.0)
     arguments = parser.parse_args()
-    where = place({})
+    where = assign_cores(1)
     with tempfile.TemporaryDirectory() as name, Launcher() as launcher:
         folder = Path(name)
-        ceiling = statistics.median(queue_ceiling(launcher, folder / f"q{i}", where) for i in range(3))
-        probes = timely_rates(
-            ceiling, lambda rate, long: schedule_lag(launcher, folder / f"{rate:.0f}-{long:.0f}", where, rate, long)
-        )
-        print(f"flat out {format_rate(ceiling)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")
+        site = LoadSite(launcher, OpenQueue(launcher.runtime), "queue", where)
+        most = statistics.median(max_input_rate(site, folder / f"q{i}") for i in range(3))
+        probes = probe_rates(most, lambda rate, long: send_delay(site, folder / f"{rate:.0f}-{long:.0f}", rate, long))
+        print(f"maximum rate {format_rate(most)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")
         print(f"  accepted: p99 at most {format_duration(SAFE_LAG)} over {PROBE:g} s and then {CONFIRM:g} s")
-        believed = probes[-1].rate
-        rates = (("1M/s", 1e6), ("80 % of flat out", CLIP * ceiling), (f"believed, {believed / ceiling:.0%}", believed))
+        reliable = probes[-1].rate
+        rates = (
+            ("1M/s", 1e6),
+            ("80 % of the maximum", CALIBRATED_SHARE * most),
+            (f"reliable, {reliable / most:.0%}", reliable),
+        )
         for label, rate in rates:
-            lags = [
-                schedule_lag(launcher, folder / f"l{rate:.0f}-{i}", where, rate, arguments.seconds)
-                for i in range(arguments.repeats)
+            delays = [
+                send_delay(site, folder / f"l{rate:.0f}-{i}", rate, arguments.seconds) for i in range(arguments.repeats)
             ]
             shown = {
-                "p50": [lag.p50 for lag in lags],
-                "p99": [lag.p99 for lag in lags],
-                "worst second": [lag.worst for lag in lags],
-                "max": [lag.most for lag in lags],
-                "longest hiccup": [lag.hiccup for lag in lags],
+                "p50": [delay.p50 for delay in delays],
+                "p99": [delay.p99 for delay in delays],
+                "worst second": [delay.worst for delay in delays],
+                "max": [delay.most for delay in delays],
+                "longest hiccup": [delay.hiccup for delay in delays],
             }
             text = "  ".join(f"{k} {format_duration(statistics.median(v))}" for k, v in shown.items())
-            print(f"  {label:20} achieved {format_rate(statistics.median(lag.achieved for lag in lags))}  {text}")
+            print(f"  {label:20} achieved {format_rate(statistics.median(delay.achieved for delay in delays))}  {text}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How often the bracket holds the truth: random simulated engines, whole experiments in virtual time.
+"""How often the bounds contain the true limit: random simulated engines, whole experiments in simulated time.
 
 The truth for ``lag-trend <= θ`` is C/(1 − θ), with C the long-run mean capacity.
 """
@@ -13,18 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
-from streamgauge.judge import Watch, decide, measure
+from streamgauge.judge import EarlyStopRule, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment, SearchPlan, Span, TrialPlan, WorkloadChoice
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.objective import Objective
-from streamgauge.model.seconds import Seconds
+from streamgauge.model.trial import Recording, Trial
 from streamgauge.model.units import SECOND
-from streamgauge.run.explore import trial_of
-from streamgauge.run.limits import Limits
+from streamgauge.run.explore import setup_of, trial_of
 from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Silence
+from streamgauge.run.trial.setup import DiscardingRecorder, RunContext
 from streamgauge.search import build
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 THETA = 0.01
 OBJECTIVES = (
@@ -35,13 +33,10 @@ PRECISIONS = (0.001, 0.005, 0.01, 0.02, 0.05)
 WORKLOAD = WorkloadChoice("windowed-aggregation", {"window": 8 * SECOND, "slide": 4 * SECOND, "gem_packs": 100})
 
 
-class Nowhere:
-    """A keeper that keeps nothing."""
-
-    path = Path()
-
-    def append(self, seconds: Seconds) -> None:
-        """Nothing."""
+def simulate(trial: Trial) -> Recording:
+    """One trial in simulated time, until the early-stop rule ends it."""
+    rule = EarlyStopRule(trial, OBJECTIVES)
+    return execute(setup_of(trial, simulated, DiscardingRecorder(Path()), RunContext(), rule))
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ def random_options(seed: int, noise: float) -> SimulatedOptions:
 
 
 def experiment_for(options: SimulatedOptions, seed: int, precision: float = 0.05) -> Experiment:
-    """The simulated experiment's question, asked of this engine."""
+    """The experiment with this engine."""
     truth = mean_capacity(options, options.instances) / (1 - THETA)
     rng = np.random.default_rng(seed + 1)
     low, high = truth / 10 ** rng.uniform(0.3, 2), truth * 10 ** rng.uniform(0.1, 1)
@@ -99,17 +94,14 @@ def experiment_for(options: SimulatedOptions, seed: int, precision: float = 0.05
 
 
 def find(seed: int, noise: float, precision: float = 0.05) -> Result:
-    """One whole experiment in virtual time."""
+    """One whole experiment in simulated time."""
     options = random_options(seed, noise)
     experiment = experiment_for(options, seed, precision)
-    search, past, seconds = build(experiment, "simulated"), list[Told](), 0
-    while (ask := search.next(past)) is not None:
-        trial = trial_of(experiment, experiment.engines[0], ask, len(past) + 1)
-        watch = Watch(trial, OBJECTIVES)
-        recording = execute(
-            trial, simulated, windowed_aggregation, watch, Nowhere(), listener=Silence(), limits=Limits()
-        )
-        past.append(Told(ask, decide(recording, measure(recording), OBJECTIVES), trial.number))
+    search, past, seconds = build(experiment, "simulated"), list[TrialResult](), 0
+    while (request := search.next(past)) is not None:
+        trial = trial_of(experiment, experiment.engines[0], request, len(past) + 1)
+        recording = simulate(trial)
+        past.append(TrialResult(request, decide(recording, measure(recording), OBJECTIVES), trial.number))
         seconds += len(recording.seconds)
     (finding,) = search.findings(past)
     truth = mean_capacity(options, options.instances) / (1 - THETA)
@@ -132,11 +124,11 @@ def report(noise: float, count: int, workers: int) -> None:
     contains = sum(r.contains for r in results) / count
     narrow = [r for r in results if r.width <= 0.05 * 1.0001]
     print(f"noise up to {noise:.0%} per second, correlation up to 0.5: {count} random engines")
-    print(f"  brackets that hold the truth   {contains:.2%}")
+    print(f"  bounds that contain the truth  {contains:.2%}")
     print(f"  width <= 5 %                   {len(narrow) / count:.2%}  (widest {max(r.width for r in results):.1%})")
     print(f"  wider ones that say why        {sum(bool(r.notes) for r in results if r not in narrow)}")
     print(f"  mean trials                    {np.mean([r.trials for r in results]):.2f}")
-    print(f"  mean virtual seconds           {np.mean([r.seconds for r in results]):.0f}")
+    print(f"  mean simulated seconds         {np.mean([r.seconds for r in results]):.0f}")
     print(f"  statuses                       {dict(Counter(r.status for r in results))}")
     print(f"  experiments per minute         {count / spent * 60:.0f} ({workers} processes)")
     missed = [r.seed for r in results if not r.contains]

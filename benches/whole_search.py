@@ -1,4 +1,4 @@
-"""One whole search on real processes: does the bracket at 2 % precision hold the capacity that is known?"""
+"""One whole search on real processes: do the bounds at 2 % precision contain the capacity that is known?"""
 
 import sys
 import tempfile
@@ -29,15 +29,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sg") as folder:
         experiment = read(EXPERIMENT)
         run = Store(Path(folder)).create(experiment, EXPERIMENT, capture(), now(), "0000", sys.argv)
-        explored = explore(experiment, run)
-        (finding,) = explored.findings
+        result = explore(experiment, run)
+        (finding,) = result.findings
         truth = CAPACITY / (1 - THETA)
         held = finding.holds and finding.fails and finding.holds.value <= truth <= finding.fails.value
         invalid = sum(t.verdict.kind == "INVALID" for t in run.trials())
         print(f"whole search, reference engine of {format_rate(CAPACITY)}, precision 2 %: {finding.sentence}")
-        print(f"  the true boundary {format_rate(truth)} is {'inside' if held else 'NOT inside'} the bracket")
+        print(f"  the true boundary {format_rate(truth)} is {'between' if held else 'NOT between'} the bounds")
         trials = f"{run.trial_count()} trials, {invalid} of them INVALID and repeated"
-        print(f"  {trials}, {explored.spent / 1e9:.0f} s of trial time")
+        print(f"  {trials}, {result.trial_time_ns / 1e9:.0f} s of trial time")
 
 
 if __name__ == "__main__":

@@ -3,13 +3,13 @@
 import ast
 from collections.abc import Callable
 
-from source import Module, calls, imports, mentions
+from source import Module, calls, dotted, imports, mentions
 
 Rule = Callable[[Module], list[str]]
 
 LAYERS = {
-    "cli": 9,
-    "dashboard": 8,
+    "cli": 10,
+    "dashboard": 9,
     "report": 8,
     "analyze": 8,
     "run": 8,
@@ -25,9 +25,6 @@ LAYERS = {
     "stats": 1,
     "model": 0,
 }
-SAME_LAYER = {("dashboard", "report")}
-"""The only imports between two packages of one layer."""
-
 NEVER = {
     "report": {"run", "engines", "transports", "processes"},
     "dashboard": {"run", "engines", "transports", "processes"},
@@ -51,7 +48,7 @@ CLOCK_AND_PROCESSES = {"time", "threading", "multiprocessing", "subprocess", "co
 MOMENTS = {"now", "today", "utcnow"}
 SEEDED = {"default_rng", "Generator", "SeedSequence", "PCG64", "PCG64DXSM", "Philox", "BitGenerator"}
 CATCH_ALL_BY_NAME = {
-    *("streamgauge.cli.main", "streamgauge.engines.registry"),
+    *("streamgauge.cli.main", "streamgauge.model.discovery"),
     # around the user's own functions, which may fail in any way and are then named as the user's
     *("streamgauge.engines.spark.session_process", "streamgauge.engines.spark.user_code"),
     "streamgauge.run.trial.reference_function",
@@ -63,6 +60,10 @@ RUNTIME_FOLDER_BY_NAME = {
     "streamgauge.install.cache",  # the user's cache
 }
 """They make and remove the runtime folder (sockets, shared memory), which lies outside the results."""
+LOGS_BY_NAME = {"streamgauge.processes.launch"}
+"""It makes the folder of a process's log, in which the guard of the process writes."""
+FORKS_BY_NAME = {"streamgauge.processes.guard"}
+"""A process that it forks ends without the handlers of the one that it comes from."""
 SYSTEMS_UNDER_TEST_BY_NAME = {
     "streamgauge.engines.toolkit",
     *(f"streamgauge.engines.reference.{part}" for part in ("worker", "delayed_output")),
@@ -71,15 +72,31 @@ SYSTEMS_UNDER_TEST_BY_NAME = {
 }
 """Engines' processes stand for foreign systems: they have a clock, threads and logs of their own."""
 CLOCK_BY_NAME = {
-    *("streamgauge.install.ensure", "streamgauge.install.jars"),  # wait for package managers
+    *("streamgauge.install.programs", "streamgauge.install.jars"),  # wait for package managers
     "streamgauge.transports.kafka.brokers.start",  # waits for brokers
+    # parts of transports that run in the processes of load drivers, of the collector and of engines
+    *(f"streamgauge.transports.queue.{part}" for part in ("server", "outputs")),
+    "streamgauge.transports.kafka.topics_io",
+    "streamgauge.transports.contract",  # the type of the lock that a load driver shares with its publisher
 }
-NAME_NO_TRANSPORT = {"model", "stats", "judge", "search", "workloads", "parse", "store", "report", "analyze"}
 KAFKA_BY_NAME = {
+    "streamgauge.transports.registry",  # lists the built-in transports
+    *(f"streamgauge.engines.spark.{part}" for part in ("jobs.table", "connect.kafka", "connect.positions")),
+    "streamgauge.engines.toolkit_kafka",  # what engines of other packages need to use Kafka
     "streamgauge.model.papers",  # the name of a paper
-    "streamgauge.parse.combine",  # the table of transports
     "streamgauge.store.facts",  # reads recordings that have the transport under its name
 }
+"""The only files outside ``transports/kafka`` that name Kafka."""
+MOST_KAFKA_FILES = 8
+CONNECTS_BY_NAME = {f"streamgauge.engines.spark.{part}" for part in ("jobs.table", "connect.table")}
+"""Files of engines that connect to a transport by its name."""
+TRANSPORTS = {"queue", "kafka"}
+TRANSPORT_CONSTANT = "QUEUE"
+DEFAULT_TRANSPORT_BY_NAME = {"streamgauge.model.experiment"}
+"""Where the transport without a broker is known: one comparison."""
+ENGINE_PROTOCOLS = {"Engine", "RealEngine", "SimulatedEngine", "Simulation", "System", "Deployment"}
+TELL_ENGINES_APART_BY_NAME = {"streamgauge.run.trial.execute", "streamgauge.engines.registry"}
+"""``execute`` runs a trial on processes or simulates it; the registry refuses plug-ins that are no engine."""
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "managers", "misc"}
 UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "shelve", "marshal"}
 UNSAFE_CALLS = {"eval", "exec", "os.system", "os.popen", "yaml.load", "yaml.unsafe_load", "compile"}
@@ -111,7 +128,7 @@ def imports_go_down(module: Module) -> list[str]:
             breaches.append(_breach(module, line, f"the package itself imports {other}"))
         elif other in NEVER.get(package, set()):
             breaches.append(_breach(module, line, f"{package} never imports {other}"))
-        elif LAYERS[other] >= LAYERS[package] and (package, other) not in SAME_LAYER:
+        elif LAYERS[other] >= LAYERS[package]:
             breaches.append(_breach(module, line, f"{package} imports {other}, which is not below it"))
     return breaches
 
@@ -148,6 +165,8 @@ def only_the_command_line_talks(module: Module) -> list[str]:
     leave = {"sys.exit", "os._exit", "exit", "quit", "SystemExit"}
     if module.name in CATCH_ALL_BY_NAME:  # a user's function may call sys.exit, which is caught there
         leave.remove("SystemExit")
+    if module.name in FORKS_BY_NAME:
+        leave.remove("os._exit")
     breaches = []
     for line, name in mentions(module):
         if name in talk or name in leave:
@@ -167,7 +186,7 @@ def few_own_the_clock_and_processes(module: Module) -> list[str]:
     breaches = []
     for line, name in imports(module):
         top = name.split(".")[0]
-        if top == "signal" and module.package == "cli":  # Ctrl-C is said to the command
+        if top == "signal" and module.package == "cli":  # Ctrl-C reaches the command
             continue
         if top in CLOCK_AND_PROCESSES:
             breaches.append(_breach(module, line, f"{name} belongs to processes"))
@@ -179,7 +198,8 @@ def few_own_the_clock_and_processes(module: Module) -> list[str]:
 
 def only_the_store_writes(module: Module) -> list[str]:
     """``store`` alone writes into the results folder; ``cli`` may write where the user says, as ``init`` does."""
-    if module.package in ("store", "cli") or module.name in RUNTIME_FOLDER_BY_NAME | SYSTEMS_UNDER_TEST_BY_NAME:
+    allowed = RUNTIME_FOLDER_BY_NAME | SYSTEMS_UNDER_TEST_BY_NAME | LOGS_BY_NAME
+    if module.package in ("store", "cli") or module.name in allowed:
         return []
     breaches = []
     for node, name in calls(module):
@@ -241,11 +261,66 @@ def catch_all_only_outermost(module: Module) -> list[str]:
 
 
 def few_name_a_transport(module: Module) -> list[str]:
-    """Packages that hold for all transports do not know Kafka."""
-    if module.package not in NAME_NO_TRANSPORT or module.name in KAFKA_BY_NAME:
+    """Outside ``transports/kafka`` few files name Kafka."""
+    if module.name.startswith("streamgauge.transports.kafka") or module.name in KAFKA_BY_NAME:
         return []
     named = [number for number, line in enumerate(module.text.splitlines(), 1) if "kafka" in line.lower()]
     return [_breach(module, number, "Kafka is for transports/kafka") for number in named]
+
+
+def _names_a_transport(node: ast.expr) -> bool:
+    """Whether it is the name of a transport, or a collection with one."""
+    if isinstance(node, ast.Tuple | ast.List | ast.Set):
+        return any(_names_a_transport(each) for each in node.elts)
+    if isinstance(node, ast.Constant):
+        return node.value in TRANSPORTS
+    return dotted(node).rsplit(".", 1)[-1] == TRANSPORT_CONSTANT
+
+
+def _may_be_a_transport(node: ast.expr) -> bool:
+    """Whether it is named like a transport or a name. ``metric == "queue"`` is about something else."""
+    parts = dotted(node.func if isinstance(node, ast.Call) else node).lower().split(".")
+    return parts[-1] == "name" or any("transport" in part for part in parts)
+
+
+def no_branch_on_a_transport(module: Module) -> list[str]:
+    """No comparison with the name of a transport: what differs is in the contract of transports."""
+    allowed = CONNECTS_BY_NAME | DEFAULT_TRANSPORT_BY_NAME
+    if module.package == "transports" or module.name in allowed:
+        return []
+    breaches = []
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            named = any(map(_names_a_transport, sides))
+            if named and any(_may_be_a_transport(each) for each in sides if not _names_a_transport(each)):
+                breaches.append(_breach(module, node.lineno, "a comparison with the name of a transport"))
+        elif isinstance(node, ast.Match) and _may_be_a_transport(node.subject):
+            patterns = [p for case in node.cases for p in ast.walk(case.pattern) if isinstance(p, ast.MatchValue)]
+            breaches += [
+                _breach(module, p.lineno, "a case for one transport") for p in patterns if _names_a_transport(p.value)
+            ]
+        elif isinstance(node, ast.Subscript) and _may_be_a_transport(node.value) and _names_a_transport(node.slice):
+            breaches.append(_breach(module, node.lineno, "one transport is looked up by its name"))
+    return breaches
+
+
+def only_execute_tells_engines_apart(module: Module) -> list[str]:
+    """No ``isinstance`` on kinds of engines: what differs is in their contract and their traits."""
+    if module.name in TELL_ENGINES_APART_BY_NAME:
+        return []
+    kinds = [
+        kind
+        for node, name in calls(module)
+        if name in ("isinstance", "issubclass") and len(node.args) == 2
+        for kind in ast.walk(node.args[1])
+    ]
+    kinds += [node.cls for node in ast.walk(module.tree) if isinstance(node, ast.MatchClass)]
+    return [
+        _breach(module, kind.lineno, "kinds of engines are told apart; that belongs to run/trial/execute")
+        for kind in kinds
+        if isinstance(kind, ast.Name | ast.Attribute) and dotted(kind).rsplit(".", 1)[-1] in ENGINE_PROTOCOLS
+    ]
 
 
 def names_say_what_they_do(module: Module) -> list[str]:
@@ -264,5 +339,7 @@ RULES: tuple[Rule, ...] = (
     nothing_unsafe,
     catch_all_only_outermost,
     few_name_a_transport,
+    no_branch_on_a_transport,
+    only_execute_tells_engines_apart,
     names_say_what_they_do,
 )

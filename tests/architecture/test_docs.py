@@ -14,12 +14,12 @@ from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
 from streamgauge.engines.spark.connect.kafka import KINDS
 from streamgauge.judge import trend_rules
-from streamgauge.judge.decide import MOST_CLOCK_STEP
-from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN
-from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY, MOST_STANDSTILL, OF_LATENCY, OF_TREND
+from streamgauge.judge.decide import MAX_CLOCK_STEP
+from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE, MAX_RUN_DELAY_SHARE
+from streamgauge.judge.generator import MAX_PAUSE, MAX_SEND_DELAY, MIN_ACHIEVED, SHARE_OF_LATENCY, SHARE_OF_TREND
 from streamgauge.model.calibration import (
-    CLIP,
-    UNPROVEN,
+    CALIBRATED_SHARE,
+    UNCALIBRATED_SHARE,
     Calibration,
     CapacityRow,
     Ceilings,
@@ -115,16 +115,16 @@ def test_the_reference_names_every_key_of_a_calibration() -> None:
 def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
     text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
     bounds = [
-        f"at least {LEAST_ACHIEVED * 100:g} %",
-        f"at most {OF_LATENCY * 100:g} % of a latency objective, {OF_TREND * 100:g} % of the growth",
-        f"at most {MOST_SEND_DELAY // 10**6} ms if neither",
-        f"at most {MOST_STANDSTILL // 10**6} ms",
-        f"at most {MOST_RUN_DELAY * 100:g} % of the time",
-        f"more than {MOST_TAKEN * 100:g} % of the CPU",
-        f"{trend_rules.BEYOND * 100:g} % of the load more than allowed",
-        f"at most {trend_rules.MISTAKEN * 100:g} % of cases",
-        f"at most {MOST_CLOCK_STEP // 10**6} ms",
-        f"{(2 * trend_rules.CLEAR_FULL - 1) * 100:g} % interval",
+        f"at least {MIN_ACHIEVED * 100:g} %",
+        f"at most {SHARE_OF_LATENCY * 100:g} % of a latency objective, {SHARE_OF_TREND * 100:g} % of the growth",
+        f"at most {MAX_SEND_DELAY // 10**6} ms if neither",
+        f"at most {MAX_PAUSE // 10**6} ms",
+        f"at most {MAX_RUN_DELAY_SHARE * 100:g} % of the time",
+        f"more than {MAX_FOREIGN_SHARE * 100:g} % of the CPU",
+        f"{trend_rules.REFUTED_GROWTH * 100:g} % of the load more than allowed",
+        f"at most {trend_rules.MAX_FALSE_RETURNS * 100:g} % of cases",
+        f"at most {MAX_CLOCK_STEP // 10**6} ms",
+        f"{(2 * trend_rules.FULL_CONFIDENCE - 1) * 100:g} % interval",
         f"{trend_rules.CLEAR_LEVEL:g} of these *level errors*",
         f"{trend_rules.RESOLUTION * 100:g} % of the load",
         f"missed from {trend_rules.BROKEN_SECONDS} s on and met from {trend_rules.HOLDS_SECONDS} s on",
@@ -135,12 +135,12 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
 
 def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
     for page in ("docs/concepts/driver.md", "docs/concepts/glossary.md", "docs/guide/calibrating.md", "CHANGELOG.md"):
-        assert f"up to {CLIP * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
+        assert f"up to {CALIBRATED_SHARE * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
     guide = (ROOT / "docs/guide/calibrating.md").read_text(encoding="utf-8")
     for text in (guide, (ROOT / "docs/concepts/driver.md").read_text(encoding="utf-8")):
         assert f"at most {SAFE_LAG / 10**6:g} ms" in text
-        assert f"at least {LEAST_ACHIEVED * 100:g} % of the events" in text
-        assert re.search(rf"{UNPROVEN * 100:g} % of (that|what it finds)", text)
+        assert f"at least {MIN_ACHIEVED * 100:g} % of the events" in text
+        assert re.search(rf"{UNCALIBRATED_SHARE * 100:g} % of (that|what it finds)", text)
     *most, least = (f"{share * 100:g}" for share in SHARES[1:])
     assert f"the first of {', '.join(most)} and {least} %" in guide
 

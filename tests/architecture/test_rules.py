@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 import rules
-from source import ROOT, modules, read
+from source import PACKAGE, ROOT, calls, dotted, modules, read
 
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
@@ -25,6 +25,10 @@ BAD = [
     (rules.imports_go_down, "dashboard.serve", "from streamgauge import run"),
     (rules.imports_go_down, "store.write", "from streamgauge.transports import queue"),
     (rules.imports_go_down, "transports.queue", "from streamgauge.engines import contract"),
+    (rules.imports_go_down, "processes.launch", "from streamgauge.install import cache"),
+    (rules.imports_go_down, "install.jars", "from streamgauge.transports import registry"),
+    (rules.imports_go_down, "report.html", "import streamgauge.dashboard.server"),
+    (rules.imports_go_down, "workloads.ingest", "from streamgauge.transports import contract"),
     (rules.imports_go_down, "attic.old", "import numpy"),
     (rules.pure_packages_are_pure, "model.trial", "import time"),
     (rules.pure_packages_are_pure, "stats.trend", "import os"),
@@ -74,6 +78,20 @@ BAD = [
     (rules.names_say_what_they_do, "run.trial_utils", ""),
     (rules.names_say_what_they_do, "search.helpers", ""),
     (rules.names_say_what_they_do, "run.manager", ""),
+    (rules.few_name_a_transport, "cli.commands.run", 'x = choice.name == "kafka"'),
+    (rules.few_name_a_transport, "install.jars", "# the jars of Kafka"),
+    (rules.few_name_a_transport, "engines.reference.worker", "import streamgauge.transports.kafka"),
+    (rules.no_branch_on_a_transport, "run.explore", 'x = trial.transport.name == "kafka"'),
+    (rules.no_branch_on_a_transport, "run.explore", 'x = "queue" != choice.name'),
+    (rules.no_branch_on_a_transport, "judge.decide", 'x = trial.transport in ("kafka", "other")'),
+    (rules.no_branch_on_a_transport, "store.calibrations", "x = transport == QUEUE"),
+    (rules.no_branch_on_a_transport, "engines.reference.worker", 'x = spec.transport == "queue"'),
+    (rules.no_branch_on_a_transport, "report.view", 'match transport:\n    case "kafka":\n        x = 1'),
+    (rules.no_branch_on_a_transport, "cli.commands.setup", 'x = transports()["kafka"].requirements'),
+    (rules.only_execute_tells_engines_apart, "run.explore", "x = isinstance(engine, RealEngine)"),
+    (rules.only_execute_tells_engines_apart, "cli.commands.engines", "x = isinstance(e, (int, contract.Engine))"),
+    (rules.only_execute_tells_engines_apart, "run.systems", "x = isinstance(e, System | None)"),
+    (rules.only_execute_tells_engines_apart, "run.systems", "match e:\n    case SimulatedEngine():\n        x = 1"),
 ]
 
 
@@ -96,6 +114,15 @@ GOOD = [
     ("report.terminal", "from streamgauge.store import read\nfrom rich.console import Console\nc = Console(file=f)"),
     ("store.durable", "try:\n    x = 1\nexcept BaseException:\n    x = 2\n    raise"),
     ("cli.main", "try:\n    x = 1\nexcept Exception:\n    pass"),
+    ("transports.queue.buffer", "from streamgauge.workloads import contract\nfrom streamgauge.install import cache"),
+    ("transports.registry", "from streamgauge.processes import spec\nfrom streamgauge.store import durable"),
+    ("dashboard.server", "from streamgauge.report import view"),
+    ("judge.objectives", 'x = objective.metric == "queue"\ny = outcome.ending == "queue-full"'),
+    (
+        "run.trial.execute",
+        "from streamgauge.engines.contract import SimulatedEngine\nx = isinstance(e, SimulatedEngine)",
+    ),
+    ("engines.spark.jobs.table", 'x = transport == "kafka"'),
 ]
 
 
@@ -109,13 +136,44 @@ def test_import_linter_has_the_same_layers() -> None:
     with (ROOT / "pyproject.toml").open("rb") as file:
         contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["id"] == "layers")
-    told = {
+    found = {
         package: len(layers) - 1 - place for place, layer in enumerate(layers) for package in re.findall(r"\w+", layer)
     }
-    assert told == rules.LAYERS
+    assert found == rules.LAYERS
 
 
 def test_every_exception_by_name_is_a_file_that_exists() -> None:
     named = rules.IMPURE_BY_NAME | rules.CATCH_ALL_BY_NAME | rules.RUNTIME_FOLDER_BY_NAME | rules.KAFKA_BY_NAME
-    named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME
+    named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME | rules.CONNECTS_BY_NAME
+    named |= (
+        rules.LOGS_BY_NAME | rules.FORKS_BY_NAME | rules.DEFAULT_TRANSPORT_BY_NAME | rules.TELL_ENGINES_APART_BY_NAME
+    )
     assert named - {module.name for module in modules()} == set()
+
+
+def test_at_most_eight_files_outside_its_package_name_kafka() -> None:
+    """Every kind of file counts, not only Python."""
+    others = (path for path in PACKAGE.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    inside = PACKAGE / "transports" / "kafka"
+    named = [
+        str(path.relative_to(PACKAGE))
+        for path in others
+        if inside not in path.parents and b"kafka" in path.read_bytes().lower()
+    ]
+    assert len(named) <= rules.MOST_KAFKA_FILES, "\n".join(sorted(named))
+
+
+def test_the_transports_of_the_rules_are_those_that_are_built_in() -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        packaged = tomllib.load(file)["project"]["entry-points"]["streamgauge.transports"]
+    assert {*packaged} == rules.TRANSPORTS
+
+
+def test_simulated_and_real_engines_are_told_apart_in_one_place() -> None:
+    found = [
+        module.name
+        for module in modules()
+        for node, name in calls(module)
+        if name == "isinstance" and any(dotted(arg).rsplit(".", 1)[-1] in rules.ENGINE_PROTOCOLS for arg in node.args)
+    ]
+    assert found == ["streamgauge.run.trial.execute"]

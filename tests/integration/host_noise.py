@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from streamgauge.judge.disturbed import MOST_TAKEN
+from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE
 from streamgauge.model.units import format_share
 from streamgauge.processes.procfs import TICK_US, Core, Stat, parse_cores, parse_stat, tree
 
@@ -39,7 +39,7 @@ class Taken:
     @property
     def sentence(self) -> str:
         """What spoiled the test; nothing on a quiet machine."""
-        if max(self.steal, self.strangers) <= MOST_TAKEN:
+        if max(self.steal, self.strangers) <= MAX_FOREIGN_SHARE:
             return ""
         shown = format_share(self.steal), format_share(self.strangers)
         return "in one second the hypervisor took {} of a core and other processes used {}".format(*shown)

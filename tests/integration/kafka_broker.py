@@ -6,35 +6,35 @@ it takes no time from them.
 
 import secrets
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from streamgauge.cli.cache import cache_folder
+from streamgauge.cli.environment import cache_folder
 from streamgauge.install.java import find_java
 from streamgauge.processes.launch import Launcher
-from streamgauge.processes.placement import place
-from streamgauge.transports.kafka.brokers.admin import Administration
-from streamgauge.transports.kafka.brokers.config import Runtime
-from streamgauge.transports.kafka.brokers.start import Brokers, broker_runtime, start_brokers, until
+from streamgauge.processes.placement import assign_cores
+from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
+from streamgauge.transports.kafka.brokers.config import BrokerRuntime
+from streamgauge.transports.kafka.brokers.start import BrokerCluster, broker_runtime, start_brokers, wait_until
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.topics import Topic, topic_name
 
 needs_kafka = pytest.mark.skipif(find_java() is None, reason="Kafka needs a Java")
 """Put it on every test file that starts a broker."""
 
-CORES = place({}).driver
-"""Where brokers of tests run: as in a trial, beside the driver."""
+CORES = assign_cores(1).driver
+"""Where brokers of tests run: as in a trial, beside the load driver."""
 
 
 @dataclass(frozen=True)
 class Shared:
     """The broker, and the folder with its logs and data."""
 
-    brokers: Brokers
+    brokers: BrokerCluster
     folder: Path
 
     @property
@@ -47,14 +47,14 @@ _shared: Shared | None = None
 
 
 @contextmanager
-def launched() -> Iterator[tuple[Launcher, Runtime]]:
+def launched() -> Iterator[tuple[Launcher, BrokerRuntime]]:
     """A launcher, and what brokers run on. Jars that are missing are fetched."""
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
         yield launcher, broker_runtime(cache_folder(), launcher, lambda *_: None, CORES)
 
 
 def shared() -> Shared:
-    """The plain broker, started when it is first asked for."""
+    """The plain broker, started at its first use."""
     global _shared  # noqa: PLW0603 - one broker for the whole session is the point
     if _shared is None:
         folder = Path(_held.enter_context(tempfile.TemporaryDirectory(prefix="sgk")))
@@ -64,19 +64,19 @@ def shared() -> Shared:
 
 
 def stop_shared() -> None:
-    """End it, if it was started; it would be started again by who asks for it."""
+    """End it, if it was started. The next use would start it again."""
     global _shared  # noqa: PLW0603
     _shared = None
     _held.close()
 
 
-def administration() -> Administration:
+def administration() -> KafkaAdmin:
     """The shared broker's."""
-    return Administration(shared().cluster, until)
+    return KafkaAdmin(shared().cluster, wait_until)
 
 
-def fresh_topic(partitions: int = 1, stream: str = "events") -> str:
-    """A new, empty topic on the shared broker, of a run of its own. Its name."""
+def fresh_topic(partitions: int = 1, stream: str = "events", settings: Mapping[str, str] | None = None) -> str:
+    """A new, empty topic on the shared broker, of a separate run. Its name."""
     name = topic_name(f"test-{secrets.token_hex(4)}", 1, stream)
-    administration().create([Topic(name, partitions)])
+    administration().create([Topic(name, partitions, settings=settings or {})])
     return name

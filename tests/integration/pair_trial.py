@@ -8,30 +8,33 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 from random_pairs import Pair
 from spark_trial import spark_trial
 
-from streamgauge.engines.contract import Endpoints, UsersCodeFailed, Watermark
+from streamgauge.engines.contract import JobRun, UserCodeFailed, Watermark
 from streamgauge.engines.spark import spark
-from streamgauge.engines.spark.engine import SparkSession
+from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.engines.spark.explain import BATCH_LOG, watermark
-from streamgauge.engines.spark.options import QueryOrder
-from streamgauge.engines.spark.session import query_order
+from streamgauge.engines.spark.options import QuerySpec, SparkOptions
+from streamgauge.engines.spark.session import query_spec
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
+from streamgauge.model.streams import StreamPartition
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.collector.collector import Collector
-from streamgauge.run.driver.specs import CollectOrder, Tokens
+from streamgauge.run.driver.specs import CollectorSpec
 from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.run.trial.reference_function import events
-from streamgauge.transports.ledger import Lane
-from streamgauge.transports.queue.buffer import Backlog
+from streamgauge.transports.queue.buffer import QueueBuffer
+from streamgauge.transports.queue.outputs import QueueOutputs
 from streamgauge.transports.queue.server import QueueServer
-from streamgauge.workloads.contract import Inputs
+from streamgauge.transports.queue.transport import QueueEndpoints
+from streamgauge.workloads.contract import Inputs, plans_of
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
@@ -39,17 +42,17 @@ EVENTS, LOAD = 3_000, 1_000.0
 ORIGIN = 1_750_000_000 * SECOND
 _PATIENCE = 120.0
 Ask = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""Tells a Spark session something, and returns its answer: ``run``, ``end`` and, where it can, ``look``."""
+"""Requests something of a Spark session, and returns its response: ``run``, ``end`` and, where it can, ``look``."""
 
 
-def asking(session: SparkSession) -> Ask:
+def asking(session: SparkSystem) -> Ask:
     """A session in a separate process."""
 
     def ask(action: str, body: dict[str, Any]) -> dict[str, Any]:
         if action != "look":
-            return session._line.ask(action, 300.0, **body)
-        ended = [told for told in session._line.told() if "ended" in told]
-        return {"error": ended[-1]["ended"], "users": ended[-1]["users"]} if ended else {}
+            return session._control.request(action, 300.0, **body)
+        ended = [each for each in session._control.notifications() if "ended" in each]
+        return {"error": ended[-1]["ended"], "user_error": ended[-1]["user_error"]} if ended else {}
 
     return ask
 
@@ -82,9 +85,29 @@ def pair_trial(pair: Pair, folder: Path) -> Trial:
 
 def check_of(trial: Trial) -> OutputCheck:
     """What its outputs are compared with, when all events are acknowledged."""
-    promise = spark.promise(trial.options)
-    plan = trial.profile.plan(60 * SECOND)
-    return OutputCheck(windowed_aggregation, trial, plan, promise, ORIGIN, EVENTS, EVENTS)
+    params = WindowedAggregationParams.from_resolved(trial.params)
+    traits = spark.traits(SparkOptions.from_resolved(trial.options))
+    assert traits.custom is not None
+    assert traits.custom.load_reference is not None
+    plans = plans_of(windowed_aggregation.streams(params), trial.profile, 60 * SECOND)
+    counts = {PURCHASE_STREAM.name: EVENTS}
+    return OutputCheck(
+        windowed_aggregation,
+        trial,
+        params,
+        plans,
+        traits.custom,
+        traits.updates,
+        ORIGIN,
+        counts,
+        counts,
+        traits.custom.load_reference(),
+    )
+
+
+def plan_of(check: OutputCheck) -> Plan:
+    """When each event is due."""
+    return check.plans[PURCHASE_STREAM.name]
 
 
 def events_of(trial: Trial, plan: Plan) -> pa.Table:
@@ -96,63 +119,73 @@ def events_of(trial: Trial, plan: Plan) -> pa.Table:
 
 def play_pair(pair: Pair, ask: Ask, folder: Path, runtime: Path) -> Result:
     """Run the function of a pair in a Spark session and check its outputs."""
-    trial, tokens = pair_trial(pair, folder), Tokens.new()
+    trial = pair_trial(pair, folder)
     try:
         check = check_of(trial)
-    except UsersCodeFailed as error:
+    except UserCodeFailed as error:
         return Result(Account(), str(error))
-    table = events_of(trial, check.plan)
+    table = events_of(trial, plan_of(check))
     with tempfile.TemporaryDirectory(prefix="sg", dir=runtime) as short:
-        queue = _queue(Path(short), tokens, table)
-        collector = _collector(Path(short), tokens, folder)
-        ends = Endpoints((f"grpc+unix://{short}/q",), f"grpc+unix://{short}/o", 1, folder, (), tokens.sut)
+        endpoints = QueueEndpoints((f"grpc+unix://{short}/q",), f"grpc+unix://{short}/o", token_urlsafe(24), 1)
+        queue, collector = _queue(endpoints, table), _collector(endpoints, folder)
         try:
-            return _query(pair, ask, query_order(trial, ends, Path(short)), check, (queue, collector))
+            return _query(pair, ask, _query_spec(trial, endpoints, folder, Path(short)), check, (queue, collector))
         finally:
             queue.shutdown()
-            collector.server.shutdown()
+            collector.source.close()
             collector.hiccups.stop()
             shutil.rmtree(folder / "outputs", ignore_errors=True)
 
 
-def _queue(folder: Path, tokens: Tokens, table: Any) -> QueueServer:  # noqa: ANN401 - an Arrow table
-    lane = Lane(PURCHASE_STREAM.name, 0)
-    endpoint, lock = f"grpc+unix://{folder}/q", threading.Lock()
-    schemas = {lane.stream: table.schema}
+def _query_spec(trial: Trial, endpoints: QueueEndpoints, folder: Path, runtime: Path) -> QuerySpec:
+    options = SparkOptions.from_resolved(trial.options)
+    params = WindowedAggregationParams.from_resolved(trial.params)
+    streams, output = windowed_aggregation.streams(params), windowed_aggregation.output(params)
+    return query_spec(JobRun(trial, options, params, streams, output, endpoints, folder), options, runtime)
+
+
+def _queue(endpoints: QueueEndpoints, table: Any) -> QueueServer:  # noqa: ANN401 - an Arrow table
+    partition = StreamPartition(PURCHASE_STREAM.name, 0)
     server = QueueServer(
-        endpoint, Backlog([lane]), schemas=schemas, tokens=tokens.roles(), lock=lock, now_ns=time.monotonic_ns
+        endpoints.queues[0],
+        QueueBuffer([partition]),
+        schemas={partition.stream: table.schema},
+        token=endpoints.token,
+        lock=threading.Lock(),
+        now_ns=time.monotonic_ns,
     )
     (whole,) = table.combine_chunks().to_batches()
-    server.publish([(lane, whole)], int(table["due"][-1].value) + 1)
+    server.publish([(partition, whole)], int(table["due"][-1].value) + 1)
     return server
 
 
-def _collector(short: Path, tokens: Tokens, folder: Path) -> Collector:
-    collector = Collector(CollectOrder(endpoint=f"grpc+unix://{short}/o", folder=folder, firing="window_end"), tokens)
-    collector.start_ns, collector.wall_ns = collector.clock.monotonic_ns(), collector.clock.wall_ns()
+def _collector(endpoints: QueueEndpoints, folder: Path) -> Collector:
+    source = QueueOutputs(endpoints.outputs, endpoints.token)
+    collector = Collector(CollectorSpec(folder=folder, transport="queue", firing="window_end"), source)
+    clock = collector.clock
+    collector.handle("start", {"monotonic_ns": clock.monotonic_ns(), "wall_ns": clock.wall_ns()})
     collector.hiccups.start()
     collector.counting.start()
     return collector
 
 
-def _query(
-    pair: Pair, ask: Ask, order: QueryOrder, check: OutputCheck, servers: tuple[QueueServer, Collector]
-) -> Result:
+def _query(pair: Pair, ask: Ask, spec: QuerySpec, check: OutputCheck, servers: tuple[QueueServer, Collector]) -> Result:
     queue, collector = servers
-    answer = ask("run", {"order": order.model_dump(mode="json")})
-    log = order.folder / BATCH_LOG
+    answer = ask("run", {"query": spec.model_dump(mode="json")})
+    log = spec.folder / BATCH_LOG
     if "error" not in answer:
         answer = _await(pair, ask, log, queue, collector) or answer
     acknowledged = queue.status()["acknowledged"]
     ask("end", {})
-    collector.control("finish", {})
+    collector.handle("finish", {})
     if "error" in answer:
-        return Result(Account(), *(("", answer["error"]) if not answer["users"] else (answer["error"], "")))
+        return Result(Account(), *(("", answer["error"]) if not answer["user_error"] else (answer["error"], "")))
     if collector.unstamped:
         return Result(Account(), collector.unstamped)
     try:
-        return Result(replace(check, acknowledged=acknowledged).account(order.folder, watermark(log)))
-    except UsersCodeFailed as error:
+        reached = replace(check, acknowledged={PURCHASE_STREAM.name: acknowledged})
+        return Result(reached.account(spec.folder, watermark(log)))
+    except UserCodeFailed as error:
         return Result(Account(), str(error))
 
 
@@ -161,9 +194,9 @@ def _await(pair: Pair, ask: Ask, log: Path, queue: QueueServer, collector: Colle
     stop = time.monotonic() + _PATIENCE
     wanted = EVENTS // 2 if pair.stops_early else EVENTS
     while time.monotonic() < stop and not collector.unstamped:
-        told = ask("look", {})
-        if "error" in told:
-            return told
+        news = ask("look", {})
+        if "error" in news:
+            return news
         if queue.status()["acknowledged"] >= wanted and (pair.stops_early or _marked(pair, watermark(log))):
             return {}
         time.sleep(0.02)

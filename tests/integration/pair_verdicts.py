@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from pair_trial import EVENTS, ORIGIN, Ask, check_of, events_of, pair_file, pair_trial, play_pair
+from pair_trial import EVENTS, ORIGIN, Ask, check_of, events_of, pair_file, pair_trial, plan_of, play_pair
 from random_pairs import Pair, differs
 
 
@@ -40,4 +40,4 @@ def _matters(pair: Pair, folder: Path) -> bool:
     trial = pair_trial(pair, folder)
     check = check_of(trial)
     closed = ORIGIN // 1_000 + (EVENTS - 1_000) * 1_000
-    return differs(pair_file(pair, folder), events_of(trial, check.plan), closed)
+    return differs(pair_file(pair, folder), events_of(trial, plan_of(check)), closed)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from streamgauge.engines.spark.user_code import load
+from streamgauge.engines.spark.user_code import load_function
 
 Kind = Literal["right", "wrong", "users-fault"]
 
@@ -185,7 +185,7 @@ def pair(number: int, seed: int = 12, modes: tuple[str, ...] = ("append", "updat
 
 def differs(file: Path, events: pa.Table, closed: int) -> bool:
     """Whether a wrong function's outputs really differ from the reference, in rows that must be out."""
-    answer, mutated = (load(f"{file}:{name}") for name in ("answer", "mutated"))
+    answer, mutated = (load_function(f"{file}:{name}") for name in ("answer", "mutated"))
     rows = events.to_pylist()
     before, after = (_closed(answer(each), closed) for each in (rows, mutated(rows)))
     return before != after

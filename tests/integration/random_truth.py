@@ -7,7 +7,7 @@ from random_experiments import Drawn
 
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.parse import read
-from streamgauge.search.goals import lines
+from streamgauge.search.goals import axes_of
 from streamgauge.workloads.registry import workloads
 
 Document = dict[str, Any]
@@ -62,7 +62,7 @@ class _Law:
 
     def _demand(self, choice: EngineChoice, finding: Document) -> Iterator[str]:
         """The fewest instances that hold are found, wherever they are in the range."""
-        line = next(one for one in lines(self.experiment) if f"load={dict(one.fixed)['load']:g}" == finding["line"])
+        line = next(one for one in axes_of(self.experiment) if f"load={dict(one.fixed)['load']:g}" == finding["line"])
         load, params = dict(line.fixed)["load"], self.experiment.workload.params
         best = min(line.values) - 1 if finding["holds"] is None else finding["holds"]["value"]
         fewer = [n for n in line.values if finding["holds"] is None or n < best]

@@ -6,36 +6,36 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import psutil
 from host_noise import OURS
 
-from streamgauge.engines.contract import RealEngine, Standing
+from streamgauge.engines.contract import Engine, RealEngine, System
 from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.engine import ReferenceOptions
-from streamgauge.judge import Watch, decide, measure
+from streamgauge.judge import EarlyStopRule, decide, measure
 from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Latencies, Seconds
-from streamgauge.model.trial import Ask, Recording, Trial
+from streamgauge.model.trial import Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND, format_share
 from streamgauge.parse.objectives import objective
-from streamgauge.processes.placement import place
-from streamgauge.run.driver.specs import DriveOrder
+from streamgauge.processes.launch import Launcher, LocalHost
+from streamgauge.processes.placement import assign_cores
+from streamgauge.run.explore import setup_of
 from streamgauge.run.trial.perform import perform
-from streamgauge.run.trial.setup import Silence
+from streamgauge.run.trial.setup import DiscardingRecorder, NullObserver, Observer, RunContext, RunLimits, TrialSetup
 from streamgauge.store.journal import read_rows
+from streamgauge.transports.contract import OpenTransport
+from streamgauge.transports.queue.transport import OpenQueue
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
-
-if TYPE_CHECKING:
-    from streamgauge.transports.kafka.transport import Kafka
 
 MILLI = 1_000_000
 WARMUP, JUDGED = 1, 2
@@ -47,12 +47,12 @@ DRIVER, COLLECTOR, ENGINE = (
 )
 NOISY = 0.03
 """Share of a core, used by strangers or stolen in a single second, that disturbs a trial."""
-PLACEMENT = place({})
+PLACEMENT = assign_cores(1)
 Sabotage = Callable[[], object]
 
 TRIAL = Trial(
     number=1,
-    ask=Ask("load", 200_000.0, "measure"),
+    ask=TrialRequest("load", 200_000.0, "measure"),
     workload=windowed_aggregation.name,
     params=WindowedAggregationParams(window="200ms", slide="200ms").model_dump(),
     engine="reference",
@@ -71,11 +71,11 @@ TRIAL = Trial(
 def trial(load: float = 200_000.0, options: dict[str, Any] | None = None, **changes: Any) -> Trial:  # noqa: ANN401
     """A short trial. ``options`` are the reference engine's, as a user writes them."""
     chosen = ReferenceOptions(**{"capacity": "1M/s", **(options or {})}).model_dump()
-    return replace(TRIAL, ask=Ask("load", load, "measure"), profile=constant(load), options=chosen, **changes)
+    return replace(TRIAL, ask=TrialRequest("load", load, "measure"), profile=constant(load), options=chosen, **changes)
 
 
 @dataclass
-class Saboteur(Silence):
+class Saboteur(NullObserver):
     """Does something once a trial has come to a second; it is told each second by the controller itself."""
 
     plan: dict[int, Sabotage]
@@ -86,16 +86,6 @@ class Saboteur(Silence):
         for second in [s for s in self.plan if s <= seconds.stop and s not in self.done]:
             self.done.append(second)
             self.plan[second]()
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A keeper that leaves the journals in a folder of the test."""
-
-    path: Path
-
-    def append(self, seconds: Seconds) -> None:
-        """Nothing: the journals are what is read."""
 
 
 @dataclass(frozen=True)
@@ -131,31 +121,50 @@ def objectives(*texts: str) -> tuple[Objective, ...]:
     return tuple(map(objective, texts or ("lag-trend <= 1%", "lost == 0")))
 
 
+@contextmanager
+def trial_setup(
+    asked: Trial,
+    folder: Path,
+    *,
+    engine: Engine = reference,
+    transport: OpenTransport | None = None,
+    observer: Observer | None = None,
+) -> Iterator[TrialSetup]:
+    """A trial whose journals are left in a folder of the test, over the queue unless another transport is given."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        limits = RunLimits(runtime=Path(short))
+        context = RunContext(limits, observer or NullObserver(), transport or OpenQueue(Path(short)))
+        yield setup_of(asked, engine, DiscardingRecorder(folder), context, EarlyStopRule(asked, objectives()))
+
+
+def host_in(launcher: Launcher, folder: Path, transport: str = "queue") -> LocalHost:
+    """A host that gives a system its cores from the beginning, with logs in this folder."""
+    return LocalHost(launcher, folder, folder, PLACEMENT.sut, PLACEMENT.sut, transport=transport)
+
+
 def play(
     asked: Trial,
     folder: Path,
     sabotage: dict[int, Sabotage] | None = None,
-    rewrite: Callable[[DriveOrder], DriveOrder] = lambda order: order,
+    driver_changes: Mapping[str, Any] | None = None,
     *,
     engine: RealEngine = reference,
-    standing: Standing | None = None,
-    kafka: "Kafka | None" = None,
+    system: System | None = None,
+    transport: OpenTransport | None = None,
 ) -> Played:
-    """Perform a trial and judge it. ``sabotage`` is done at the ends of these seconds."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="sg") as short:
-        recording = perform(
-            asked,
-            engine,
-            windowed_aggregation,
-            Watch(asked, objectives()),
-            Kept(folder),
-            listener=Saboteur(sabotage or {}),
-            runtime=Path(short),
-            rewrite=rewrite,
-            standing=standing,
-            kafka=kafka,
-        )
+    """Perform a trial and judge it. ``sabotage`` is done at the ends of these seconds.
+
+    Without a system, one is started for this trial.
+    """
+    observer = Saboteur(sabotage or {})
+    with ExitStack() as stack:
+        setup = stack.enter_context(trial_setup(asked, folder, engine=engine, transport=transport, observer=observer))
+        if system is None:
+            launcher = stack.enter_context(Launcher(setup.context.limits.runtime))
+            host = host_in(launcher, folder, asked.transport.name)
+            system = stack.enter_context(engine.start(setup.layout, setup.options, host))
+        recording = perform(replace(setup, system=system, driver_changes=driver_changes or {}))
     measured = measure(recording)
     return Played(folder, recording, measured, decide(recording, measured, objectives()))
 

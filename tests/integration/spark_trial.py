@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from real_trial import Played, Sabotage, play
+from real_trial import Played, Sabotage, play, trial_setup
 
-from streamgauge.engines.contract import Ground
 from streamgauge.engines.spark import spark
-from streamgauge.engines.spark.engine import SparkSession
+from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
-from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.trial import Trial, TrialRequest
 from streamgauge.model.units import SECOND
-from streamgauge.processes.launch import Launcher
-from streamgauge.processes.placement import place
-from streamgauge.run.trial.outputs import OutputCheck
-from streamgauge.run.trial.processes import Stage, finish, horizon, pinned, staged, start
+from streamgauge.processes.control import Json
+from streamgauge.processes.launch import Launcher, LocalHost
+from streamgauge.processes.placement import assign_cores, controller_pinned
+from streamgauge.run.trial.outputs import OutputCheck, plans_of_trial
+from streamgauge.run.trial.processes import TrialProcesses, open_processes
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
-PLACEMENT = place({})
+PLACEMENT = assign_cores(1)
 WARM = 15
 """Seconds of load that warm a session up."""
 PATIENCE = 120.0
@@ -39,7 +39,7 @@ def spark_trial(load: float, seconds: int, options: dict[str, Any] | None = None
     chosen = SparkOptions(**(options or {})).model_dump()
     trial = Trial(
         number=1,
-        ask=Ask("load", load, "measure"),
+        ask=TrialRequest("load", load, "measure"),
         workload=windowed_aggregation.name,
         params=WindowedAggregationParams(window="2s", slide="1s").model_dump(),
         engine="spark",
@@ -58,26 +58,37 @@ def spark_trial(load: float, seconds: int, options: dict[str, Any] | None = None
 
 
 @contextmanager
-def spark_session(folder: Path, options: dict[str, Any] | None = None) -> Iterator[SparkSession]:
-    """A session that stays up for many trials."""
-    chosen = SparkOptions(**(options or {})).model_dump()
+def start_spark(
+    options: SparkOptions, launcher: Launcher, folder: Path, cache: Path = Path(), transport: str = "queue"
+) -> Iterator[SparkSystem]:
+    """A session that may use all cores. ``cache`` has the connector of its transport."""
     folder.mkdir(parents=True, exist_ok=True)
     cores = (*PLACEMENT.driver, *PLACEMENT.sut)
-    with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
-        session = spark.stand(chosen, Ground(folder, PLACEMENT.sut, cores), launcher)
-        try:
-            # a cold JVM takes half a minute for its first micro-batches: no trial of a test waits for that
-            play_spark(spark_trial(50_000.0, WARM), session, folder / "warm-up")
-            yield session
-        finally:
-            session.stop()
+    host = LocalHost(launcher, folder, cache, PLACEMENT.sut, cores, transport=transport)
+    with spark.start(spark.layout(options, 1), options, host) as system:
+        assert isinstance(system, SparkSystem)
+        yield system
+
+
+@contextmanager
+def spark_session(folder: Path, options: dict[str, Any] | None = None) -> Iterator[SparkSystem]:
+    """A session that stays up for many trials."""
+    chosen = SparkOptions(**(options or {}))
+    with (
+        tempfile.TemporaryDirectory(prefix="sg") as short,
+        Launcher(Path(short)) as launcher,
+        start_spark(chosen, launcher, folder) as session,
+    ):
+        # a cold JVM takes half a minute for its first micro-batches: no trial of a test waits for that
+        play_spark(spark_trial(50_000.0, WARM), session, folder / "warm-up")
+        yield session
 
 
 def play_spark(
-    asked: Trial, session: SparkSession | None, folder: Path, sabotage: dict[int, Sabotage] | None = None
+    asked: Trial, session: SparkSystem | None, folder: Path, sabotage: dict[int, Sabotage] | None = None
 ) -> Played:
     """Perform a trial in a session and judge it."""
-    return play(asked, folder, sabotage, engine=spark, standing=session)
+    return play(asked, folder, sabotage, engine=spark, system=session)
 
 
 def jvm() -> psutil.Process:
@@ -94,63 +105,48 @@ def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -
         time.sleep(0.05)
 
 
-def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, dict[str, Any]]:
+def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, Json]:
     """Kill -9 all of Spark once so many events are acknowledged, restart it from its checkpoint, let it finish.
 
     The account of all outputs, and the collector's own counts.
     """
-    for name in ("first", "second"):
-        (folder / name).mkdir(parents=True, exist_ok=True)
-    tail, cores = 5 * SECOND, (*PLACEMENT.driver, *PLACEMENT.sut)
+    tail, options = 5 * SECOND, SparkOptions.from_resolved(asked.options)
     with (
-        tempfile.TemporaryDirectory(prefix="sg") as short,
-        Launcher(Path(short)) as launcher,
-        pinned(PLACEMENT.driver),
-        staged(asked, folder, PLACEMENT, launcher, tail, rewrite=_patient) as (stage, endpoints),
+        trial_setup(asked, folder, engine=spark) as quick,
+        Launcher(quick.context.limits.runtime) as launcher,
+        controller_pinned(PLACEMENT.driver),
+        # streams that the kill cancelled may wait for the restart
+        open_processes(replace(quick, driver_changes={"retry_ns": 300 * SECOND}), launcher, tail) as processes,
     ):
-        first = spark.stand(asked.options, Ground(folder / "first", PLACEMENT.sut, cores), launcher)
-        serving = first.serve(asked, endpoints)
-        serving.__enter__()
-        start(stage, None)
-        until(lambda: stage.status()["acknowledged"] >= kill_at, "the first half")
-        family = [psutil.Process(first._running.pid), *psutil.Process(first._running.pid).children(recursive=True)]
-        for process in family:
-            with suppress(ProcessLookupError):  # a worker may end by itself once its parent is gone
-                os.kill(process.pid, signal.SIGKILL)
-        until(lambda: not first.alive(), "the end of Spark")
-        first.stop()
-        second = spark.stand(asked.options, Ground(folder / "second", PLACEMENT.sut, cores), launcher)
-        with second.serve(asked, endpoints, epoch=1):
-            account, counts = _finish(asked, stage, tail, folder)
-        second.stop()
-    return account, counts
+        run = processes.job_run()
+        with start_spark(options, launcher, folder / "first") as first, first.deploy(run):
+            processes.start(None)
+            until(lambda: processes.status().acknowledged >= kill_at, "the first half")
+            ((session,),) = first.processes().values()
+            for process in [psutil.Process(session.pid), *psutil.Process(session.pid).children(recursive=True)]:
+                with suppress(ProcessLookupError):  # a worker may end by itself once its parent is gone
+                    os.kill(process.pid, signal.SIGKILL)
+            until(lambda: not first.alive(), "the end of Spark")
+        with start_spark(options, launcher, folder / "second") as second, second.deploy(run, restart=1):
+            return _finish(processes, tail)
 
 
-def _patient(order: Any) -> Any:  # noqa: ANN401 - the driver's order
-    """Streams that the kill cancelled may wait for the restart."""
-    return order.model_copy(update={"retry_ns": 300 * SECOND})
-
-
-def _finish(asked: Trial, stage: Stage, tail: int, folder: Path) -> tuple[Account, dict[str, Any]]:
-    for line in stage.lines:
-        line.end(asked.duration + tail)
-    until(lambda: bool(stage.status()["done"]) and stage.status()["lag"] == 0, "the end of the queue")
-    status = stage.status()
-    plan = asked.profile.plan(horizon(asked, tail))
-    check = OutputCheck(
-        windowed_aggregation,
-        asked,
-        plan,
-        origin=stage.wall_ns,
-        acknowledged=status["acknowledged"],
-        published=status["published"],
+def _finish(processes: TrialProcesses, tail: int) -> tuple[Account, Json]:
+    for control in processes.driver_controls:
+        control.end(processes.trial.duration + tail)
+    until(lambda: processes.status().done and processes.status().lag == 0, "the end of the queue")
+    streams = processes.status().streams
+    check = OutputCheck.of(processes.setup, plans_of_trial(processes.setup, tail)).at(
+        processes.wall_ns,
+        {name: counts.acknowledged for name, counts in streams.items()},
+        {name: counts.published for name, counts in streams.items()},
     )
-    assert stage.output is not None
-    output = stage.output
-    until(lambda: output.status()["committed"] >= check.closed_rows(), "the last output")
-    counts = dict(output.status())
-    finish(stage)
-    return check.account(folder), counts
+    collector = processes.collector_control
+    assert collector is not None
+    until(lambda: collector.status()["committed"] >= check.rows_due(), "the last output")
+    counts = collector.status()
+    processes.close_journals()
+    return check.account(processes.folder), counts
 
 
 MY_JOB = '''

@@ -6,22 +6,31 @@ The other one starts a system for every trial, and this system never becomes rea
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import psutil
 from pydantic import Field
 
-from streamgauge.engines.contract import Deployment, Endpoints, Ground, Options, Standing, Warming
-from streamgauge.engines.reference.engine import ReferenceDeployment, ReferenceEngine, ReferenceOptions, reference
-from streamgauge.model.facts import EngineFacts
+from streamgauge.engines.contract import (
+    Deployment,
+    Failure,
+    Host,
+    JobRun,
+    Layout,
+    Options,
+    Position,
+    System,
+    Traits,
+)
+from streamgauge.engines.reference.engine import ReferenceEngine, ReferenceOptions
+from streamgauge.engines.toolkit import ProcessDeployment, per_trial
+from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.options import Duration
-from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.processes.spec import Child, LineReady, Running, Starts
+from streamgauge.processes.spec import LineReady, ProcessSpec, RunningProcess
 
 MARK = "a system that stays up"
 _STAYS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
@@ -44,63 +53,92 @@ class StandingReference(ReferenceEngine):
     summary = "the reference engine beside a process that stays up"
     options: type[Options] = StandingOptions
 
-    def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "StandingSystem":
+    @contextmanager
+    def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> Iterator[System]:
         """Start the process that stays up."""
-        script = _FAILS if options["fails"] == "start" else _STAYS
-        child = Child("standing system", (sys.executable, "-c", script, MARK), cores=ground.cores, ready=LineReady())
-        return StandingSystem(starts.start(child, ground.folder), starts)
+        assert isinstance(options, StandingOptions)
+        script = _FAILS if options.fails == "start" else _STAYS
+        spec = ProcessSpec("standing system", (sys.executable, "-c", script, MARK), cores=host.cores, ready=LineReady())
+        running = host.start(spec)
+        try:
+            with super().start(layout, options, host) as per_trial_system:
+                yield StandingSystem(running, per_trial_system)
+        finally:
+            running.stop()
 
-    def warming(self, options: dict[str, Any]) -> Warming:
-        """A short warm-up."""
-        changed = {"crash_after": CRASH} if options["fails"] == "warm-up" else {}
-        return Warming(100_000.0, options["warm_limit"], options=changed)
+    def traits(self, options: ReferenceOptions) -> Traits:
+        """One system for all trials, with a short warm-up."""
+        assert isinstance(options, StandingOptions)
+        changed = {"crash_after": CRASH} if options.fails == "warm-up" else {}
+        return replace(
+            super().traits(options),
+            shared=True,
+            warm_load=100_000.0,
+            warm_limit_ns=options.warm_limit,
+            warm_options=changed,
+        )
 
 
-class StandingSystem(Standing):
+class StandingSystem:
     """The process that stays up; each trial is a reference engine beside it."""
 
-    def __init__(self, running: Running, starts: Starts) -> None:
-        self._running, self._starts = running, starts
+    def __init__(self, running: RunningProcess, per_trial_system: System) -> None:
+        self._running, self._per_trial = running, per_trial_system
 
     def alive(self) -> bool:
         """Whether the process runs."""
         return self._running.alive()
 
-    def processes(self) -> tuple[Running, ...]:
-        """The one that stays up."""
-        return (self._running,)
+    def processes(self) -> Mapping[str, Sequence[RunningProcess]]:
+        """The one that stays up, and that of the trial."""
+        return {"standing": (self._running,), **self._per_trial.processes()}
 
     @contextmanager
-    def serve(self, trial: Trial, endpoints: Endpoints) -> Iterator[Deployment]:
+    def deploy(self, run: JobRun) -> Iterator[Deployment]:
         """A reference engine for this trial."""
-        fails = trial.options["fails"]
+        trial, fails = run.trial, run.options.fails
         crash = {"crash_after": 2 * CRASH} if fails == "growing" and trial.profile.shape == "steps" else {}
-        with reference.deploy(replace(trial, options=trial.options | crash), endpoints, self._starts) as deployment:
-            yield Told(
-                *deployment.processes(), facts=EngineFacts("standing", settings={"standing": standing()}), fails=fails
-            )
+        trial = replace(trial, options=trial.options | crash)
+        with self._per_trial.deploy(replace(run, trial=trial)) as deployment:
+            facts = EngineFacts("standing", settings={"standing": standing()})
+            yield DescribedDeployment(deployment, facts, fails)
 
-    def left(self) -> tuple[str, ...]:
+    def leftovers(self) -> tuple[str, ...]:
         """Nothing."""
         return ()
 
-    def stop(self) -> None:
-        """End the process."""
-        self._running.stop()
 
+class DescribedDeployment:
+    """A deployment whose facts are how many systems stay up, or that cannot describe itself."""
 
-class Told(ReferenceDeployment):
-    """A deployment that tells how many systems stay up, or cannot tell anything."""
+    def __init__(self, deployment: Deployment, facts: EngineFacts, fails: str) -> None:
+        self._deployment, self._facts, self._fails = deployment, facts, fails
 
-    def __init__(self, running: Running, *, facts: EngineFacts, fails: str) -> None:
-        super().__init__(running, facts)
-        self._fails = fails
+    def alive(self) -> bool:
+        """Whether the process of the trial runs."""
+        return self._deployment.alive()
+
+    def failure(self) -> Failure | None:
+        """Nothing more is known."""
+        return self._deployment.failure()
+
+    def position(self) -> Position | None:
+        """What the process of the trial reports."""
+        return self._deployment.position()
+
+    def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
+        """Nothing."""
+        return self._deployment.probe(since_ns, until_ns)
 
     def describe(self) -> EngineFacts:
         """How many systems stay up."""
         if self._fails == "describe":
             raise ConnectionError("its page of settings does not answer")
-        return super().describe()
+        return self._facts
+
+    def end(self) -> None:
+        """End the process of the trial."""
+        self._deployment.end()
 
 
 class UnstartableReference(ReferenceEngine):
@@ -109,12 +147,15 @@ class UnstartableReference(ReferenceEngine):
     name = "unstartable"
     summary = "a process for every trial that ends before it is ready"
 
-    @contextmanager
-    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
-        """Start the process that ends with exit code 3."""
-        child = Child("system of a trial", (sys.executable, "-c", _FAILS), cores=endpoints.cores, ready=LineReady())
-        running = starts.start(child, endpoints.folder)
-        yield ReferenceDeployment(running, self.describe(trial.options))
+    def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> AbstractContextManager[System]:
+        """A system whose process ends with exit code 3 in every trial."""
+
+        def deploy(run: JobRun) -> ProcessDeployment:
+            spec = ProcessSpec("system of a trial", (sys.executable, "-c", _FAILS), cores=host.cores, ready=LineReady())
+            host.start(spec, run.folder)  # this raises a LaunchError
+            raise AssertionError("the process became ready")
+
+        return per_trial(deploy)
 
 
 def standing() -> int:

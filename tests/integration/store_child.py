@@ -15,7 +15,7 @@ from streamgauge.model.measurement import Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import COLUMNS, Account, Latencies, Seconds
-from streamgauge.model.trial import Ask, Recording, Trial
+from streamgauge.model.trial import Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.store import Run, Store
 
@@ -23,7 +23,7 @@ COUNT = 20
 
 
 def trial(number: int) -> Trial:
-    ask = Ask("load", 1000.0 * number, "probe")
+    ask = TrialRequest("load", 1000.0 * number, "probe")
     profile = constant(1000.0 * number)
     return Trial(number, ask, "w", {}, "sim", {}, 1, profile, SECOND, SECOND, None, SECOND, 0, number)
 

@@ -11,17 +11,17 @@ import pyarrow as pa
 
 from streamgauge.analyze.journals import Journals
 from streamgauge.model.facts import COLLECTOR, CONTROLLER, DRIVER, SUT
+from streamgauge.model.layout import Placement
 from streamgauge.model.units import SECOND
-from streamgauge.processes.placement import Placement
-from streamgauge.run.collector.collector import HICCUPS, SECONDS, Archive
-from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, Tally, gather, latency_rows, tally
-from streamgauge.run.driver.journals import Chronicle, Ticks
+from streamgauge.run.collector.collector import HICCUPS, SECONDS, OutputArchive
+from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, OutputCounts, count_outputs, latency_rows
+from streamgauge.run.driver.journals import DriverJournals, SendLog
 from streamgauge.run.monitor.monitor import CORES, ROLES
 from streamgauge.run.trial.assemble import MISSING
 from streamgauge.store.journal import Journal
-from streamgauge.transports.kafka.ledger import Append
-from streamgauge.transports.ledger import Ack
-from streamgauge.transports.queue.attempts import Arrival
+from streamgauge.transports.ledger import Acknowledgement, Confirmation
+from streamgauge.transports.queue.attempts import StampedRows
+from streamgauge.transports.queue.outputs import committed_rows
 
 Random = np.random.Generator
 WALL_US = 1_800_000_000_000_123
@@ -62,26 +62,26 @@ def make(
 def drive(folder: Path, driver: int, length: int, random: Random, closed: bool = True, *, broker: bool = False) -> None:
     """What one driver writes; ``closed=False`` leaves it as a process that was killed does."""
     moments = _ticks(length, random)
-    ticks = Ticks(len(moments) + 1)
-    chronicle = Chronicle(folder, driver, ticks, broker=broker)
+    sends = SendLog(len(moments) + 1)
+    journals = DriverJournals(folder, driver, sends, confirmed=broker)
     appends = _appends(moments, random) if broker else []
     acks, served, drops = _acks(length, random), 0, 0
     for second in range(length):
         end = (second + 1) * SECOND
-        while ticks.done < len(moments) and moments[ticks.done][1] < end + SECOND // 50:  # some come a bit later
-            intended, actual, count = moments[ticks.done]
-            ticks.add(intended, partial(int, actual), count)
+        while sends.done < len(moments) and moments[sends.done][1] < end + SECOND // 50:  # some come a bit later
+            intended, actual, count = moments[sends.done]
+            sends.add(intended, partial(int, actual), count)
         now = [ack for ack in acks if ack.time_ns < end + SECOND // 50]
         acks = acks[len(now) :]
         served, drops = served + int(random.integers(0, 900)), drops + int(random.integers(0, 2))
         sample = {name: int(random.integers(0, 1000)) for name in ("offered", "queue", "skew", "hiccup")}
         confirmed = [append for append in appends if append.confirmed_ns < end + SECOND // 50]
         appends = appends[len(confirmed) :]
-        chronicle.write(now, confirmed)
+        journals.write(now, confirmed)
         drift = int(random.integers(-500, 500))
-        chronicle.second(second, {**sample, "served": served, "drops": drops, "drift": drift}, now, confirmed)
+        journals.close_second(second, {**sample, "served": served, "drops": drops, "drift": drift}, now, confirmed)
     if closed:
-        chronicle.close()
+        journals.close()
 
 
 def _ticks(length: int, random: Random) -> list[tuple[int, int, int]]:
@@ -100,7 +100,7 @@ def _ticks(length: int, random: Random) -> list[tuple[int, int, int]]:
     return moments
 
 
-def _appends(moments: list[tuple[int, int, int]], random: Random) -> list[Append]:
+def _appends(moments: list[tuple[int, int, int]], random: Random) -> list[Confirmation]:
     """What a broker confirmed of these ticks: each in two parts, some of them late, in the order of confirmation."""
     found = []
     confirmed = 0
@@ -108,11 +108,11 @@ def _appends(moments: list[tuple[int, int, int]], random: Random) -> list[Append
         for part in (count // 3, count - count // 3):
             appended = actual + int(random.exponential(SECOND // 200))
             confirmed = max(confirmed, appended + int(random.integers(0, SECOND // 100)))
-            found.append(Append(intended, appended, confirmed, part))
+            found.append(Confirmation(intended, appended, confirmed, part))
     return found
 
 
-def _acks(length: int, random: Random) -> list[Ack]:
+def _acks(length: int, random: Random) -> list[Acknowledgement]:
     """One before the load began, several at one moment, none for a while, one at the edge of a second."""
     times = [-SECOND // 3, *sorted(int(t) for t in random.integers(0, length * SECOND, 3 * length))]
     times = [t for t in times if not (random.random() < 0.5 and 3 * SECOND <= t < 5 * SECOND)]
@@ -122,44 +122,44 @@ def _acks(length: int, random: Random) -> list[Ack]:
     for time in times:
         published += int(random.integers(0, 1000))
         acknowledged = min(published, acknowledged + int(random.integers(0, 1000)))
-        acks.append(Ack(time, published, published, acknowledged, published - acknowledged))
+        acks.append(Acknowledgement(time, published, published, acknowledged, published - acknowledged))
     return acks
 
 
 def collect(folder: Path, length: int, random: Random) -> None:
     """What the collector makes of commits of two queries: one with firings and stamps, one with neither."""
-    archive, tallies = Archive(folder), list[Tally]()
+    archive, counts = OutputArchive(folder), list[OutputCounts]()
     for batch in range(3 * length):
         commits = [("sums of packs", _arrivals(batch, length, random, US))]
         if batch % 4 == 0:
             plain = pa.record_batch({"name": [f"row {n}" for n in range(int(random.integers(1, 9)))]})
-            commits.append(("plain", [Arrival(plain, _emitted(batch, random))]))
+            commits.append(("plain", [StampedRows(plain, _emitted(batch, random))]))
         if batch % 5 == 0:
             commits.append(("fine stamps", _arrivals(batch, length, random, pa.timestamp("ns"))))
         for query, arrivals in commits:
-            table = gather(arrivals, batch)
-            tallies.append(tally(table, WALL_US, FIRING))
-            archive.add(query, table)
+            outputs = committed_rows(query, batch, arrivals)
+            counts.append(count_outputs(outputs.rows, WALL_US, FIRING))
+            archive.add(outputs)
         if batch % 6 == 0:
             archive.flush()
     archive.flush()
-    count(folder, tallies)
+    count(folder, counts)
     with Journal(folder / MISSING, LATENCIES) as missing:
         for number in (KIND_NUMBER["missing"], KIND_NUMBER["missing-windows"]):
             rows = {"second": random.integers(-1, length + 1, 99), "kind": np.full(99, number)}
             missing.append({**rows, "bucket": random.integers(0, 9_000, 99), "count": random.integers(1, 5, 99)})
 
 
-def count(folder: Path, tallies: Sequence[Tally]) -> None:
+def count(folder: Path, counts: Sequence[OutputCounts]) -> None:
     """The collector's two journals of counts, and what it wrote of itself."""
     with Journal(folder / "collector-health", HICCUPS) as health:
-        for number, _ in enumerate(tallies):
+        for number, _ in enumerate(counts):
             health.append({"time": [(number - 1) * SECOND // 3], "hiccup": [number * 7919 % 1000], "behind": [0]})
     with (
         Journal(folder / "collector-seconds", SECONDS) as seconds,
         Journal(folder / "collector-latencies", LATENCIES) as cells,
     ):
-        for each in tallies:
+        for each in counts:
             seconds.append({name: getattr(each, name) for name in SECONDS.names})
             cells.append(latency_rows(each.latencies) if each.latencies else {name: [] for name in LATENCIES.names})
 
@@ -169,7 +169,7 @@ def _emitted(batch: int, random: Random) -> int:
     return WALL_US + (batch - 2) * 333_333 + int(random.integers(-400_000, 400_000))
 
 
-def _arrivals(batch: int, length: int, random: Random, stamp: pa.DataType) -> list[Arrival]:
+def _arrivals(batch: int, length: int, random: Random, stamp: pa.DataType) -> list[StampedRows]:
     """One to four arrivals of a commit; the same window in several, some of them without one."""
     arrivals = []
     for _ in range(int(random.integers(1, 5))):
@@ -177,7 +177,7 @@ def _arrivals(batch: int, length: int, random: Random, stamp: pa.DataType) -> li
         emitted = _emitted(batch, random)
         window = WALL_US + random.integers(-2, 3, rows) * 1_000_000
         arrivals.append(
-            Arrival(
+            StampedRows(
                 pa.record_batch(
                     {
                         FIRING: _stamps(window, stamp, random.random(rows) < 0.1),

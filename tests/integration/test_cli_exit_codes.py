@@ -11,7 +11,7 @@ ODD_ENGINE = """
 from dataclasses import replace
 from streamgauge.engines.simulated import simulated
 
-class Imagined:
+class Disturbed:
     def __init__(self, real):
         self.real = real
     def seconds(self):
@@ -20,13 +20,13 @@ class Imagined:
         return replace(self.real.outcome(stop), disturbances=("the driver waited 40% of the time for a CPU",))
 
 class Odd:
-    name, summary, workloads = "odd", "disturbed, or broken", None
+    name, summary, jobs = "odd", "disturbed, or broken", simulated.jobs
     options = simulated.options
-    check, describe = simulated.check, simulated.describe
-    def imagine(self, trial, work):
+    check, describe, layout, traits = simulated.check, simulated.describe, simulated.layout, simulated.traits
+    def simulate(self, trial, work):
         if trial.options["batch_cost"]:
             raise ZeroDivisionError("a bug")
-        return Imagined(simulated.imagine(trial, work))
+        return Disturbed(simulated.simulate(trial, work))
 
 odd = Odd()
 """
@@ -42,7 +42,8 @@ def run_odd(folder: Path, text: str) -> Said:
     (folder / "odd_engine-1.0.dist-info").mkdir()
     (folder / "odd_engine-1.0.dist-info" / "entry_points.txt").write_text(ENTRY, encoding="utf-8")
     (folder / "odd_engine-1.0.dist-info" / "METADATA").write_text("Name: odd-engine\nVersion: 1.0\n", encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(folder)}
+    paths = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**os.environ, "PYTHONPATH": paths}
     process = start("run", write(folder, text), "--out", folder / "runs", "--json", env=env)
     out, err = process.communicate(timeout=60)
     return Said(process.returncode, out, err)

@@ -83,6 +83,32 @@ def test_no_size_is_printed_as_a_bare_number_of_bytes() -> None:
         assert all(number < 1_000_000 for number in numbers), engine["name"]
 
 
+def test_transports_formats_and_parts_are_those_of_the_registries() -> None:
+    words = " ".join(streamgauge("calibrate", "--help").out.split())
+    assert "queue = a queue in the memory of the load driver; kafka = Kafka topics between" in words
+    assert "--format json|binary|avro" in words
+    help_of_setup = " ".join(streamgauge("setup", "--help").out.split())
+    assert "The engine (simulated, reference, spark) or the transport (queue, kafka)." in help_of_setup
+    assert streamgauge("setup", "simulated").out.strip() == "simulated: needs nothing else"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("setup sprak", "'sprak' is not an engine or a transport. Known: simulated, reference, spark, queue, kafka."),
+        ("calibrate --transport kafak", "'kafak' is not one of 'queue', 'kafka'."),
+        ("calibrate --transport kafka --format xml", "'xml' is not one of 'json', 'binary', 'avro'."),
+        ("calibrate --format json", "Transport queue has no record formats. Add --transport kafka, or omit --format"),
+        ("calibrate --cluster reference", "reference has no transport.cluster. Use --transport queue instead of"),
+        ("clean --cluster reference", "reference has no transport.cluster, so there is no external cluster to clean."),
+    ],
+)
+def test_a_transport_or_part_that_does_not_fit_is_refused(words: str, message: str, tmp_path: Path) -> None:
+    said = streamgauge(*words.split(), *([] if words.startswith("setup") else ["--out", str(tmp_path / "runs")]))
+    assert said.code == 2
+    assert message in " ".join(said.err.split())
+
+
 def test_list_names_the_engine_of_every_result(tmp_path: Path) -> None:
     two = "engines: [{name: simulated, label: slow, capacity: 50k/s}, {name: simulated, label: fast, capacity: 200k/s}]"
     text = EXPERIMENT.replace("engine: {name: simulated, capacity: 100k/s, noise: 2%}", two)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from secrets import token_urlsafe
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +16,9 @@ import pytest
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
+from streamgauge.processes.control import Json
 from streamgauge.processes.launch import Launcher, Process
-from streamgauge.run.driver.specs import DriveOrder, DriverLine, Tokens, driver_child
+from streamgauge.run.driver.specs import DriverControl, DriverSpec, driver_process
 from streamgauge.store.journal import read_rows
 from streamgauge.transports.queue.reader import QueueReader
 from streamgauge.workloads.data.shopping import Purchases
@@ -31,9 +33,9 @@ RATE = 100_000.0
 class Drivers:
     """Driver instances of one trial."""
 
-    tokens: Tokens
-    endpoints: list[str]
-    lines: list[DriverLine]
+    token: str
+    locations: list[str]
+    controls: list[DriverControl]
     processes: list[Process]
     folder: Path
     wall_ns: int = 0
@@ -42,12 +44,12 @@ class Drivers:
         clock = Clock()
         self.wall_ns = (clock.wall_ns() + 100 * MILLI) // MILLI * MILLI
         moment = clock.monotonic_ns() + 100 * MILLI
-        for line in self.lines:
-            line.start(moment, self.wall_ns)
+        for control in self.controls:
+            control.start(moment, self.wall_ns)
 
     def quit(self) -> None:
-        for line, process in zip(self.lines, self.processes, strict=True):
-            line.quit()
+        for control, process in zip(self.controls, self.processes, strict=True):
+            control.quit()
             assert process.wait(10) == 0, process.tail()
 
 
@@ -59,35 +61,38 @@ def drivers(tmp_path: Path) -> Iterator[Launch]:
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
 
         def launch(count: int = 1, **changes: object) -> Drivers:
-            tokens, endpoints, processes = Tokens.new(), [], []
+            trial = Drivers(token_urlsafe(24), [], [], [], tmp_path)
             for number in range(count):
-                endpoints.append(f"grpc+unix://{launcher.runtime}/queue-{number}.sock")
-                order = DriveOrder.model_validate(
+                trial.locations.append(f"grpc+unix://{launcher.runtime}/queue-{number}.sock")
+                spec = DriverSpec.model_validate(
                     {
                         "driver": number,
-                        "endpoint": endpoints[-1],
                         "folder": tmp_path,
+                        "transport": "queue",
                         "workload": "windowed-aggregation",
                         "params": PARAMS.model_dump(),
                         "seed": 5,
                         "profiles": {"purchases": constant(RATE)},
                         "horizon_ns": 60 * SECOND,
-                        "partitions": 2,
-                        "mine": (0, 1) if count == 1 else (number,),
+                        "partition_count": 2,
+                        "assigned": (0, 1) if count == 1 else (number,),
+                        "send_interval_ns": 5 * MILLI,
                         **changes,
                     }
                 )
-                processes.append(launcher.start(driver_child(order, tokens), tmp_path))
-            lines = [DriverLine(endpoint, tokens) for endpoint in endpoints]
-            return Drivers(tokens, endpoints, lines, processes, tmp_path)
+                wire = {"location": trial.locations[-1], "token": trial.token}
+                child = driver_process(spec, wire, launcher.runtime, ())
+                trial.processes.append(launcher.start(child.process, tmp_path))
+                trial.controls.append(DriverControl(child.connect()))
+            return trial
 
         yield launch
 
 
-def phase(line: DriverLine, wanted: str, seconds: float = 15.0) -> dict[str, int]:
+def phase(control: DriverControl, wanted: str, seconds: float = 15.0) -> Json:
     """Wait until the driver is in this phase; its status then."""
     ends = time.monotonic() + seconds
-    while (status := line.status())["phase"] != wanted:
+    while (status := control.status())["phase"] != wanted:
         assert time.monotonic() < ends, status
         time.sleep(0.02)
     return status
@@ -96,17 +101,17 @@ def phase(line: DriverLine, wanted: str, seconds: float = 15.0) -> dict[str, int
 @pytest.mark.parametrize("count", [1, 2])
 def test_drivers_together_publish_exactly_the_plan_and_serve_exactly_the_workload(drivers: Launch, count: int) -> None:
     trial = drivers(count)
-    for line in trial.lines:
-        line.end(1_203 * MILLI)
+    for control in trial.controls:
+        control.end(1_203 * MILLI)
     trial.start()
-    published = sum(phase(line, "done")["published"] for line in trial.lines)
+    published = sum(phase(control, "done")["published"] for control in trial.controls)
     plan = constant(RATE).plan(60 * SECOND)
     assert published == int(plan.count(1_203 * MILLI)) == 120_300
-    with QueueReader(trial.endpoints, trial.tokens.sut) as reader:
-        cut = reader.latest()
-        assert cut.due == trial.wall_ns // 1000 + 1_203_000
-        tables = [reader.read(lane, 0, stop).read_all() for lane, stop in cut.offsets.items()]
-        reader.acknowledge(cut.offsets)
+    with QueueReader(trial.locations, trial.token) as reader:
+        available = reader.available()
+        assert available.due_us == trial.wall_ns // 1000 + 1_203_000
+        tables = [reader.stream(partition, 0, stop).read_all() for partition, stop in available.offsets.items()]
+        reader.acknowledge(available.offsets)
     got = pa.concat_tables(tables).sort_by("due")
     expected = Purchases(PARAMS, plan, 5, 0, trial.wall_ns).events(0, published)
     for name in ("due", "user_id", "gem_pack_id", "price"):
@@ -128,20 +133,20 @@ def test_drivers_together_publish_exactly_the_plan_and_serve_exactly_the_workloa
 def test_a_full_queue_ends_the_load_and_is_said(drivers: Launch) -> None:
     trial = drivers(bound_events=20_000)
     trial.start()
-    status = phase(trial.lines[0], "full")
+    status = phase(trial.controls[0], "full")
     assert (status["full"], status["published"]) == (True, 20_000)
     trial.quit()
 
 
 def test_a_stopped_generator_keeps_the_due_times_and_shows_its_schedule_lag(drivers: Launch) -> None:
     trial = drivers()
-    trial.lines[0].end(1_500 * MILLI)
+    trial.controls[0].end(1_500 * MILLI)
     trial.start()
     time.sleep(0.4)
     os.kill(trial.processes[0].pid, signal.SIGSTOP)
     time.sleep(0.5)
     os.kill(trial.processes[0].pid, signal.SIGCONT)
-    assert phase(trial.lines[0], "done")["published"] == 150_000
+    assert phase(trial.controls[0], "done")["published"] == 150_000
     trial.quit()
     rows = read_rows(trial.folder / "ticks-0")
     assert np.diff(rows["intended"].to_numpy()).max() == 5 * MILLI
@@ -154,9 +159,9 @@ def test_a_stopped_generator_keeps_the_due_times_and_shows_its_schedule_lag(driv
 
 def test_a_step_of_the_wall_clock_is_written_down(drivers: Launch) -> None:
     trial = drivers(wall_step_at_ns=1_500 * MILLI, wall_step_ns=-300 * MILLI)
-    trial.lines[0].end(2_100 * MILLI)
+    trial.controls[0].end(2_100 * MILLI)
     trial.start()
-    phase(trial.lines[0], "done")
+    phase(trial.controls[0], "done")
     trial.quit()
     steps = read_rows(trial.folder / "driver-0-seconds").to_pydict()["clock_step"]
     assert steps[0] < 50 * MILLI
@@ -167,12 +172,13 @@ def test_a_driver_told_to_stop_publishes_nothing_more_and_can_still_be_read(driv
     trial = drivers()
     trial.start()
     time.sleep(0.3)
-    trial.lines[0].stop()
-    before = phase(trial.lines[0], "done")["published"]
+    trial.controls[0].stop()
+    before = phase(trial.controls[0], "done")["published"]
     assert 0 < before < RATE
-    with QueueReader(trial.endpoints, trial.tokens.sut) as reader:
-        rows = [reader.read(lane, 0, stop).read_all().num_rows for lane, stop in reader.latest().offsets.items()]
-    assert sum(rows) == trial.lines[0].status()["published"] == before
+    with QueueReader(trial.locations, trial.token) as reader:
+        ends = reader.available().offsets
+        rows = [reader.stream(partition, 0, stop).read_all().num_rows for partition, stop in ends.items()]
+    assert sum(rows) == trial.controls[0].status()["published"] == before
     trial.processes[0].stop()
     assert read_rows(trial.folder / "ticks-0").num_rows > 0, "SIGTERM leaves whole journals"
 

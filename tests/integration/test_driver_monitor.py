@@ -11,7 +11,7 @@ import pytest
 
 from streamgauge.model.units import SECOND
 from streamgauge.processes.launch import Launcher
-from streamgauge.processes.spec import Child, LineReady
+from streamgauge.processes.spec import LineReady, ProcessSpec
 from streamgauge.run.monitor.monitor import Monitor, available
 from streamgauge.run.monitor.usage import Role
 from streamgauge.store.journal import read_rows
@@ -24,8 +24,8 @@ SPIN_BELOW = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SP
 def test_a_busy_grandchild_is_ours_and_a_stranger_on_its_core_is_foreign(tmp_path: Path) -> None:
     core = max(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
-        child = Child("sut", (sys.executable, "-c", SPIN_BELOW), cores=(core,), ready=LineReady())
-        sut = launcher.start(child, tmp_path)
+        spec = ProcessSpec("sut", (sys.executable, "-c", SPIN_BELOW), cores=(core,), ready=LineReady())
+        sut = launcher.start(spec, tmp_path)
         stranger = subprocess.Popen((sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{core}}})\n{SPIN}"))
         try:
             monitor = Monitor((Role("sut", (sut.guard,), (core,)),), tmp_path)

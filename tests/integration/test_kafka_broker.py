@@ -16,25 +16,27 @@ import numpy as np
 import psutil
 import pytest
 from cli_session import streamgauge, write
-from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
+from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer
+from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_broker import CORES, administration, fresh_topic, launched, needs_kafka, shared
 from pydantic import SecretStr
 from survivors import MARK, marked, within
 
-from streamgauge.transports.kafka.brokers.admin import Administration, ClusterError, Leftovers, WrongLeaders
-from streamgauge.transports.kafka.brokers.start import Brokers, start_brokers, until
-from streamgauge.transports.kafka.client.producer import Part, open_producer
-from streamgauge.transports.kafka.client.reader import open_ends, read_topic
+from streamgauge.transports.kafka.brokers.admin import ClusterError, KafkaAdmin, LeadershipError, TopicNotEmpty
+from streamgauge.transports.kafka.brokers.start import BrokerCluster, start_brokers, wait_until
+from streamgauge.transports.kafka.client.confluent_reader import TopicOffsets
+from streamgauge.transports.kafka.client.producer import RecordColumns, TopicPartition, open_producer
+from streamgauge.transports.kafka.client.reader import read_topic
 from streamgauge.transports.kafka.cluster import Cluster, Security
 from streamgauge.transports.kafka.topics import Topic, run_of, topic_name
 
 pytestmark = needs_kafka
 
 
-def soon(cluster: Cluster) -> Administration:
-    """One that does not wait long for what will not come."""
-    return Administration(cluster, lambda holds: until(holds, 0.3))
+def impatient(cluster: Cluster) -> KafkaAdmin:
+    """An administration that does not wait long."""
+    return KafkaAdmin(cluster, lambda holds: wait_until(holds, 0.3))
 
 
 def produce(cluster: Cluster, topic: str, count: int) -> None:
@@ -47,16 +49,16 @@ def produce(cluster: Cluster, topic: str, count: int) -> None:
 
 def test_a_fresh_topic_is_empty_and_led_by_one_broker() -> None:
     topic = fresh_topic(partitions=5)
-    assert administration().ends([topic]) == {topic: (0,) * 5}
+    assert administration().end_offsets([topic]) == {topic: (0,) * 5}
     administration().check_leaders([Topic(topic, 5)], leader=1)
 
 
 def test_every_record_is_stamped_by_the_broker() -> None:
     topic, cluster = fresh_topic(), shared().cluster
     produce(cluster, topic, 10)
-    assert administration().ends([topic]) == {topic: (10,)}
+    assert administration().end_offsets([topic]) == {topic: (10,)}
     consumer = Consumer({**cluster.client_settings(), "group.id": "test"})
-    consumer.assign([TopicPartition(topic, 0, 0)])
+    consumer.assign([Place(topic, 0, 0)])
     read = [message for message in consumer.consume(10, timeout=20) if not message.error()]
     consumer.close()
     kinds, stamps = zip(*(message.timestamp() for message in read), strict=True)
@@ -65,34 +67,27 @@ def test_every_record_is_stamped_by_the_broker() -> None:
     assert min(stamps) > 1_700_000_000_000, "not the producer's own, which is 1"
 
 
-def test_a_reset_topic_has_nothing_of_the_trial_before() -> None:
-    topic, admin = fresh_topic(partitions=2), administration()
-    produce(shared().cluster, topic, 100)
-    assert admin.reset([Topic(topic, 3)]) == 1
-    assert admin.ends([topic]) == {topic: (0, 0, 0)}
-
-
 def test_leftovers_and_wrong_leaders_are_noticed() -> None:
-    topic, admin = fresh_topic(), soon(shared().cluster)
-    with pytest.raises(WrongLeaders, match=rf"broker 2 should lead every .*; partition 0 of {topic} is led by 1"):
+    topic, admin = fresh_topic(), impatient(shared().cluster)
+    with pytest.raises(LeadershipError, match=rf"broker 2 should lead every .*; partition 0 of {topic} is led by 1"):
         admin.check_leaders([Topic(topic, 1)], leader=2)
-    with pytest.raises(WrongLeaders, match="has 1 partitions, not 2"):
+    with pytest.raises(LeadershipError, match="has 1 partitions, not 2"):
         admin.check_leaders([Topic(topic, 2)], leader=1)
-    with pytest.raises(WrongLeaders, match=r"streamgauge\.ghost\.001\.in is not there"):
+    with pytest.raises(LeadershipError, match=r"streamgauge\.ghost\.001\.in does not exist"):
         admin.check_leaders([Topic("streamgauge.ghost.001.in", 1)], leader=1)
     produce(shared().cluster, topic, 3)
-    with pytest.raises(Leftovers, match=f"{topic} was just made and has 3 records"):
-        admin.check_empty([topic])
+    with pytest.raises(TopicNotEmpty, match=f"{topic} was just created but has 3 records"):
+        admin.require_empty([topic])
 
 
-def test_topics_that_cannot_be_made_are_told_before_any_is() -> None:
-    admin, name = soon(shared().cluster), topic_name("cannot", 1, "in")
+def test_topics_that_cannot_be_created_are_reported_before_any_is_created() -> None:
+    admin, name = impatient(shared().cluster), topic_name("cannot", 1, "in")
     with pytest.raises(ClusterError, match=r"2 copies of a partition need as many brokers; there are 1"):
         admin.create([Topic(name, 1, replication=2)])
     with pytest.raises(ClusterError, match="no topic streamgauge"):
-        admin.ends([name])
+        admin.end_offsets([name])
     topic = fresh_topic()
-    with pytest.raises(ClusterError, match=rf"cannot make the topic {topic}: .*exists"):
+    with pytest.raises(ClusterError, match=rf"cannot create the topic {topic}: .*exists"):
         admin.create([Topic(topic, 1)])
 
 
@@ -102,29 +97,30 @@ def test_only_topics_of_a_run_are_listed_and_removed() -> None:
         promise.result(20)
     run = run_of(mine)
     assert run is not None
-    assert administration().runs()[run] == (mine,)
-    assert "orders" not in [name for names in administration().runs().values() for name in names]
+    assert administration().topics_by_run()[run] == (mine,)
+    assert "orders" not in [name for names in administration().topics_by_run().values() for name in names]
     for wrong in (administration().delete, lambda names: administration().create([Topic(names[0], 1)])):
-        with pytest.raises(ValueError, match="orders carries no run's id, so it is not ours to touch"):
+        with pytest.raises(
+            ValueError, match="orders does not contain the id of a run, so streamgauge does not change it"
+        ):
             wrong(["orders"])
     assert administration().delete([mine, topic_name("ghost", 1, "in")]) == (mine,)
     other = fresh_topic()
-    assert administration().delete_run(run) == ()
-    assert administration().delete_run(run_of(other) or "") == (other,)
+    assert administration().delete([other]) == (other,)
     left = raw.list_topics(timeout=20).topics
     assert "orders" in left
     assert mine not in left
 
 
-def test_the_broker_says_in_its_log_what_it_does() -> None:
+def test_the_log_of_the_broker_shows_what_it_does() -> None:
     log = (shared().folder / "kafka-broker-1.log").read_text()
     assert "Kafka Server started" in log
     assert "SLF4J: " not in log
-    assert [*shared().brokers.fallen] == []
+    assert [*shared().brokers.failures] == []
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Brokers, Path]]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BrokerCluster, Path]]:
     folder = tmp_path_factory.mktemp("secured")
     with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher, secured=True) as brokers:
         yield brokers, folder
@@ -135,24 +131,25 @@ def _security(cluster: Cluster) -> Security:
     return cluster.security
 
 
-def test_a_cluster_that_demands_tls_and_scram_is_used_like_any_other(secured: tuple[Brokers, Path]) -> None:
+def test_a_cluster_that_demands_tls_and_scram_is_used_like_any_other(secured: tuple[BrokerCluster, Path]) -> None:
     cluster, topic = secured[0].cluster, topic_name("secured", 1, "events")
-    admin = Administration(cluster, until)
+    admin = KafkaAdmin(cluster, wait_until)
     assert admin.create([Topic(topic, 2)]) == 1
     produce(cluster, topic, 50)
-    assert sum(admin.ends([topic])[topic]) == 50
-    assert admin.reset([Topic(topic, 2)]) == 1
+    assert sum(admin.end_offsets([topic])[topic]) == 50
+    assert admin.delete([topic]) == (topic,)
 
 
-def test_events_go_into_such_a_cluster_and_come_back(secured: tuple[Brokers, Path]) -> None:
+def test_events_are_sent_to_such_a_cluster_and_read_back(secured: tuple[BrokerCluster, Path]) -> None:
     cluster, topic = secured[0].cluster, topic_name("secured", 2, "events")
-    Administration(cluster, until).create([Topic(topic, 2)])
+    KafkaAdmin(cluster, wait_until).create([Topic(topic, 2)])
     values = np.arange(2_000).astype(np.uint8).reshape(500, 4)
-    producer = open_producer(cluster, topic, time.monotonic_ns)
-    producer.publish({1: Part(None, values, np.full(500, 10**15))})
+    producer = open_producer(cluster, [topic], time.monotonic_ns)
+    producer.publish({TopicPartition(topic, 1): RecordColumns(None, values, np.full(500, 10**15))})
     producer.flush(20)
     producer.close()
-    assert producer.acknowledged() == open_ends(cluster, topic).ask() == {0: 0, 1: 500}
+    assert [*producer.acknowledged().values()] == [0, 500]
+    assert TopicOffsets(cluster, topic).end_offsets() == {0: 0, 1: 500}
     assert read_topic(cluster, topic).column("value").to_pylist() == [row.tobytes() for row in values]
 
 
@@ -175,7 +172,7 @@ transport:
 
 
 def test_topics_on_the_users_cluster_are_listed_and_then_removed_and_no_other_is_touched(
-    secured: tuple[Brokers, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    secured: tuple[BrokerCluster, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster, known = secured[0].cluster, _security(secured[0].cluster)
     assert known.password is not None
@@ -189,7 +186,7 @@ def test_topics_on_the_users_cluster_are_listed_and_then_removed_and_no_other_is
     ) == (2, True)
     monkeypatch.setenv("PASSWORD_OF_THE_CLUSTER", known.password.get_secret_value())
 
-    admin, raw = Administration(cluster, until), AdminClient({**cluster.client_settings()})
+    admin, raw = KafkaAdmin(cluster, wait_until), AdminClient({**cluster.client_settings()})
     mine = [Topic(topic_name("clean-a", trial, "in"), 2) for trial in (1, 2)] + [
         Topic(topic_name("clean-b", 1, "in"), 1)
     ]
@@ -213,25 +210,25 @@ def test_topics_on_the_users_cluster_are_listed_and_then_removed_and_no_other_is
     left = {*raw.list_topics(timeout=20).topics}
     assert {*foreign} <= left
     assert not names & left
-    assert admin.runs() == {}
-    assert open_ends(cluster, "orders").ask() == {0: 5}
+    assert admin.topics_by_run() == {}
+    assert TopicOffsets(cluster, "orders").end_offsets() == {0: 5}
     assert "Nothing to clean" in streamgauge(*words, *out).err
 
 
-def test_nobody_else_is_let_in_and_the_reason_is_said(secured: tuple[Brokers, Path]) -> None:
+def test_clients_without_the_right_login_are_rejected_with_the_reason(secured: tuple[BrokerCluster, Path]) -> None:
     cluster = secured[0].cluster
     known = _security(cluster)
     guess = SecretStr("guess")
     with pytest.raises(ClusterError, match=r"cannot be reached: .*[Aa]uthentication failed") as refused:
-        soon(replace(cluster, security=replace(known, password=guess))).brokers(seconds=2.0)
+        impatient(replace(cluster, security=replace(known, password=guess))).brokers(seconds=2.0)
     assert "guess" not in str(refused.value)
     with pytest.raises(ClusterError, match=r"cannot be reached: .*certificate verify failed"):
-        soon(replace(cluster, security=replace(known, authority=None))).brokers(seconds=2.0)
+        impatient(replace(cluster, security=replace(known, authority=None))).brokers(seconds=2.0)
     with pytest.raises(ClusterError, match="cannot be reached"):
-        soon(replace(cluster, security=None)).brokers(seconds=2.0)
+        impatient(replace(cluster, security=None)).brokers(seconds=2.0)
 
 
-def test_no_secret_of_a_cluster_is_in_any_log_argument_or_environment(secured: tuple[Brokers, Path]) -> None:
+def test_no_secret_of_a_cluster_is_in_any_log_argument_or_environment(secured: tuple[BrokerCluster, Path]) -> None:
     brokers, folder = secured
     password = _security(brokers.cluster).password
     assert password is not None
@@ -247,14 +244,14 @@ def test_no_secret_of_a_cluster_is_in_any_log_argument_or_environment(secured: t
     assert b"[hidden]" in texts[folder / "kafka-broker-1.log"]
 
 
-def test_a_broker_that_was_killed_is_named_and_its_data_go(secured: tuple[Brokers, Path]) -> None:
+def test_a_broker_that_was_killed_is_named_and_its_data_are_removed(secured: tuple[BrokerCluster, Path]) -> None:
     brokers, folder = secured
     (broker,) = brokers.processes
     assert (folder / "kafka-broker-1" / "data").is_dir()
     os.kill(broker.pid, signal.SIGKILL)
-    assert within(10, lambda: brokers.fallen == ("kafka broker 1 ended with signal 9",))
+    assert within(10, lambda: brokers.failures == ("kafka broker 1 ended with signal 9",))
     assert within(10, lambda: not (folder / "kafka-broker-1").exists())
-    assert (folder / "kafka-broker-1.log").exists(), "what it said stays"
+    assert (folder / "kafka-broker-1.log").exists(), "its log stays"
 
 
 CONTROLLER = """
@@ -268,10 +265,10 @@ with launched() as (launcher, runtime), start_brokers(runtime, folder, launcher)
 """
 
 
-def test_a_broker_stands_in_a_folder_that_is_named_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_a_broker_may_be_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with launched() as (launcher, runtime), start_brokers(runtime, Path("here"), launcher) as brokers:
-        assert soon(brokers.cluster).brokers() == (1,)
+        assert impatient(brokers.cluster).brokers() == (1,)
     assert (tmp_path / "here").is_dir()
 
 

@@ -1,4 +1,4 @@
-"""What the command line says where Kafka cannot be had. `make soak` has a whole run as a user types it."""
+"""What the command line prints if Kafka cannot be used. `make soak` has a whole run as a user types it."""
 
 import os
 import socket
@@ -31,14 +31,14 @@ def typed(folder: Path, text: str, **environment: str) -> Said:
     return Said(process.returncode, out, err)
 
 
-def test_a_broker_that_does_not_start_is_told_with_its_log_and_is_no_bug_of_the_user(tmp_path: Path) -> None:
+def test_a_broker_that_does_not_start_is_reported_with_its_log_and_is_no_error_of_the_user(tmp_path: Path) -> None:
     said = typed(tmp_path, MEASURE, JDK_JAVA_OPTIONS="-XX:+NoSuchOption")
     assert said.code == 3, said.err
     assert "kafka broker 1 storage ended with exit code 1" in said.document["error"]
     assert "Unrecognized VM option 'NoSuchOption'" in said.err
 
 
-def test_a_cluster_that_nobody_answers_for_is_told_before_a_minute_is_spent(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_respond_is_reported_before_the_first_trial(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -49,7 +49,7 @@ def test_a_cluster_that_nobody_answers_for_is_told_before_a_minute_is_spent(tmp_
     assert not any((tmp_path / "runs").glob("*over-kafka*")), "nothing was begun"
 
 
-def test_a_cluster_with_too_few_brokers_is_told_before_a_minute_is_spent(tmp_path: Path) -> None:
+def test_a_cluster_with_too_few_brokers_is_reported_before_the_first_trial(tmp_path: Path) -> None:
     text = on_cluster(shared().cluster.bootstrap, ", replication: 3")
     said = streamgauge("run", write(tmp_path, text), "--out", tmp_path / "runs")
     assert said.code == 2

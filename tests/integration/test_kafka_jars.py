@@ -1,4 +1,4 @@
-"""Jars are fetched once, checked, and never half: with a Maven that does what each test wants."""
+"""Jars are fetched once, checked, and never in part: with a Maven that does what each test needs."""
 
 import hashlib
 import os
@@ -14,13 +14,15 @@ import pytest
 from cli_session import streamgauge
 from kafka_broker import needs_kafka
 
-from streamgauge.cli.cache import cache_folder
-from streamgauge.install.cache import WrongFiles, faults, furnish
-from streamgauge.install.jars import FetchError, Jar, Jars, fetch_jars
+from streamgauge.cli.environment import cache_folder
+from streamgauge.install.cache import ChecksumMismatch, differences, ensure_folder
+from streamgauge.install.ensure import Locations, RequirementError, ensure
+from streamgauge.install.jars import FetchError, fetch_jars
+from streamgauge.install.requirements import Jar, JarSet
 from streamgauge.processes.launch import Launcher
 
 CONTENT = {"alpha": b"first", "beta": b"second"}
-JARS = Jars(
+JARS = JarSet(
     "kafka",
     "Kafka 0",
     "0",
@@ -50,7 +52,7 @@ def maven(folder: Path, monkeypatch: pytest.MonkeyPatch, rest: str) -> None:
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}/usr/bin{os.pathsep}/bin")
 
 
-def test_jars_are_fetched_once_and_then_there_without_maven(
+def test_jars_are_fetched_once_and_then_used_without_maven(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher
 ) -> None:
     told: list[tuple[int, int]] = []
@@ -73,25 +75,25 @@ def test_a_wrong_checksum_names_the_jar_and_nothing_is_kept(
     maven(tmp_path, monkeypatch, 'printf forged > "$into/beta-1.jar"')
     forged = hashlib.sha256(b"forged").hexdigest()
     with pytest.raises(
-        WrongFiles, match=f"so they are not used: beta-1.jar has the checksum {forged}, and should have"
+        ChecksumMismatch, match=f"so they are not used: beta-1.jar has the checksum {forged}, and should have"
     ):
         fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
     assert [path.name for path in (tmp_path / "cache" / "kafka").iterdir()] == [".0.lock"]
 
 
-def test_a_damaged_jar_and_a_stranger_are_noticed_and_mended(
+def test_a_damaged_jar_and_an_unknown_file_are_noticed_and_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher
 ) -> None:
     maven(tmp_path, monkeypatch, 'printf second > "$into/beta-1.jar"')
     folder = fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
     (folder / "beta-1.jar").write_bytes(b"secand")
     (folder / "evil.jar").write_bytes(b"")
-    assert [fault.split(" has")[0] for fault in faults(folder, JARS.checksums)] == [
+    assert [fault.split(" has")[0] for fault in differences(folder, JARS.checksums)] == [
         "evil.jar does not belong there",
         "beta-1.jar",
     ]
     fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
-    assert faults(folder, JARS.checksums) == []
+    assert differences(folder, JARS.checksums) == []
 
 
 def test_a_maven_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher) -> None:
@@ -102,7 +104,7 @@ def test_a_maven_that_fails_is_quoted(tmp_path: Path, monkeypatch: pytest.Monkey
         fetch_jars(JARS, tmp_path / "cache", launcher, lambda *_: None)
 
 
-def test_without_maven_the_line_to_type_is_said(
+def test_without_maven_the_command_that_installs_it_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, launcher: Launcher
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -112,30 +114,30 @@ def test_without_maven_the_line_to_type_is_said(
 
 KILLED = """
 import os, pathlib, signal, sys
-from streamgauge.install.cache import furnish
+from streamgauge.install.cache import ensure_folder
 def fill(draft):
     (draft / "alpha").write_bytes(b"")
     os.kill(os.getpid(), signal.SIGKILL)
-furnish(pathlib.Path(sys.argv[1]), {"alpha": sys.argv[2], "beta": sys.argv[2]}, fill)
+ensure_folder(pathlib.Path(sys.argv[1]), {"alpha": sys.argv[2], "beta": sys.argv[2]}, fill)
 """
 
 
-def test_a_fetch_that_was_killed_is_never_taken_for_whole(tmp_path: Path) -> None:
+def test_a_fetch_that_was_killed_never_counts_as_complete(tmp_path: Path) -> None:
     empty, folder = hashlib.sha256(b"").hexdigest(), tmp_path / "cache" / "1"
     done = subprocess.run([sys.executable, "-c", KILLED, str(folder), empty], check=False)
     assert done.returncode == -signal.SIGKILL
     assert not folder.exists()
 
     def fill(draft: Path) -> None:
-        assert not list(draft.iterdir()), "what the dead one left is gone"
+        assert not list(draft.iterdir()), "what the killed process left is removed"
         for name in ("alpha", "beta"):
             (draft / name).write_bytes(b"")
 
-    assert furnish(folder, {"alpha": empty, "beta": empty}, fill)
+    assert ensure_folder(folder, {"alpha": empty, "beta": empty}, fill)
     assert sorted(path.name for path in folder.iterdir()) == ["alpha", "beta"]
 
 
-def test_of_two_at_once_one_fetches_and_the_other_waits(tmp_path: Path) -> None:
+def test_of_two_fetches_at_once_one_waits_for_the_other(tmp_path: Path) -> None:
     empty, filling, go_on = hashlib.sha256(b"").hexdigest(), threading.Event(), threading.Event()
     filled: list[bool] = []
 
@@ -145,7 +147,7 @@ def test_of_two_at_once_one_fetches_and_the_other_waits(tmp_path: Path) -> None:
         (draft / "alpha").write_bytes(b"")
 
     def ask() -> None:
-        filled.append(furnish(tmp_path / "1", {"alpha": empty}, fill))
+        filled.append(ensure_folder(tmp_path / "1", {"alpha": empty}, fill))
 
     first, second = threading.Thread(target=ask), threading.Thread(target=ask)
     first.start()
@@ -157,7 +159,7 @@ def test_of_two_at_once_one_fetches_and_the_other_waits(tmp_path: Path) -> None:
     assert sorted(filled) == [False, True]
 
 
-def test_the_cache_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_cache_is_in_the_folder_that_the_user_sets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("STREAMGAUGE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -168,15 +170,37 @@ def test_the_cache_lies_where_the_user_says(monkeypatch: pytest.MonkeyPatch, tmp
     assert cache_folder() == tmp_path / "mine"
 
 
-def test_doctor_says_what_kafka_lacks_and_how_to_mend_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_reports_what_kafka_needs_and_the_command_that_fixes_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STREAMGAUGE_CACHE", str(tmp_path))
     (check,) = [c for c in streamgauge("doctor", "--json").document["checks"] if c["name"] == "kafka"]
     assert (check["state"], check["fix"].endswith("streamgauge setup kafka")) == ("note", True)
     assert "not downloaded yet: Kafka 4.3.0" in check["found"]
 
 
+def test_ensure_downloads_missing_jars_and_reports_the_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    maven(tmp_path, monkeypatch, 'printf second > "$into/beta-1.jar"')
+    with tempfile.TemporaryDirectory(prefix="sg") as short:
+        found = Locations(tmp_path / "cache", runtime=Path(short))
+        (first,), (second,) = ensure([JARS], found, said.append), ensure([JARS], found, said.append)
+    assert (first.installed, second.installed) == (True, False)
+    assert first.text == second.text == f"Kafka 0 in {tmp_path / 'cache' / 'kafka' / '0'}"
+    assert said[-1] == "Downloading Kafka 0: 2 of 2 jars ..."
+
+
+def test_without_maven_ensure_reports_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("streamgauge.install.ensure.install", lambda *_: None)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RequirementError, match=r"Maven is required to download jars, but none was found\. .*mvn"):
+        ensure([JARS], Locations(tmp_path / "cache"), lambda _: None)
+
+
 @needs_kafka
-def test_setup_says_where_everything_is() -> None:
+def test_setup_reports_the_folders_of_all_jars() -> None:
     told = streamgauge("setup", "kafka", "--json")
     assert told.code == 0, told.err
     assert [jars["name"] for jars in told.document["jars"]] == ["kafka", "spark-kafka"]

@@ -11,9 +11,9 @@ from real_run import calibrated
 from real_trial import PLACEMENT
 
 from streamgauge.cli.inputs import load_experiment
-from streamgauge.run.calibrate.load_limit import transport_named
 from streamgauge.run.monitor.monitor import available
 from streamgauge.store.journal import read_parts
+from streamgauge.transports.registry import identity_of
 
 pytestmark = [
     needs_kafka,
@@ -67,13 +67,13 @@ def expected(events, params):
 '''
 
 
-def test_spark_on_a_cluster_that_runs_already_writes_numbers_below_zero_and_nulls(tmp_path: Path) -> None:
+def test_spark_on_an_external_cluster_writes_numbers_below_zero_and_nulls(tmp_path: Path) -> None:
     job = write(tmp_path, REFUNDS, "my_job.py")
     experiment = write(tmp_path, MEASURE.format(job=job, bootstrap=shared().cluster.bootstrap))
-    runs = calibrated(tmp_path / "runs", transport_named(load_experiment(str(experiment), None).transport))
+    runs = calibrated(tmp_path / "runs", identity_of(load_experiment(str(experiment), None).transport))
     said = streamgauge("run", experiment, "--out", runs, "--json")
     assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed the trial
-    assert administration().runs().keys().isdisjoint({said.document["run"]}), "its topics are removed"
+    assert administration().topics_by_run().keys().isdisjoint({said.document["run"]}), "its topics are removed"
     (trial,) = said.document["trials"]
     account = trial["measured"]["account"]
     assert account["checked"], said.err

@@ -87,14 +87,17 @@ def test_a_journal_that_is_not_the_one_that_was_written_is_refused(made: Path, t
 
 @real
 def test_without_pyspark_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamgauge.cli.spark.pyspark_version", lambda: None)
+    monkeypatch.setattr("streamgauge.install.ensure.package_version", lambda name: None)
     said = streamgauge("show", "--recompute", "--out", made)
-    assert (said.code, said.err.strip()) == (2, "PySpark is missing; type: pip install 'streamgauge[spark]'")
+    assert (said.code, said.err.strip()) == (
+        2,
+        "PySpark is not installed. Install it with: pip install 'streamgauge[spark]'",
+    )
 
 
 @real
 def test_without_java_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamgauge.cli.spark.settle_java", lambda ask: None)
+    monkeypatch.setattr("streamgauge.install.ensure.find_java", lambda *_, **__: None)
     said = streamgauge("show", "--recompute", "--out", made)
     assert said.code == 2
     assert said.err.startswith("Java 17 or newer is required, but ")
@@ -104,17 +107,21 @@ def test_a_run_in_virtual_time_is_judged_from_its_seconds_without_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
-    monkeypatch.setattr("streamgauge.cli.spark.pyspark_version", lambda: None)
+    monkeypatch.setattr("streamgauge.install.ensure.package_version", lambda name: None)
     said = streamgauge("show", "--recompute", "--out", tmp_path / "runs")
     assert (said.code, said.err) == (0, "")
     assert " ".join(said.out.split()) == (
-        "trial 1: SUSTAINED, from its stored seconds (it ran in virtual time): the same verdict"
+        "trial 1: SUSTAINED, from its stored per-second metrics (a simulated trial has no raw logs): same verdict"
     )
 
 
 def test_one_trial_alone_goes_with_recompute(tmp_path: Path) -> None:
     assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
-    assert streamgauge("show", "--trial", "1", "--out", tmp_path / "runs").code == 2
+    alone = streamgauge("show", "--trial", "1", "--out", tmp_path / "runs")
+    assert (alone.code, alone.err.split()) == (
+        2,
+        ["--trial", "needs", "--recompute.", "Without", "--recompute,", "every", "trial", "is", "shown."],
+    )
     said = streamgauge("show", "--recompute", "--trial", "9", "--out", tmp_path / "runs")
     assert said.code == 2
-    assert "has no finished trial 9; it has 1" in said.err
+    assert "has no finished trial 9. It has 1 finished trial." in " ".join(said.err.split())

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,27 @@ import psutil
 import pyarrow as pa
 import pytest
 
-from streamgauge.engines.contract import Deployment, Endpoints
+from streamgauge.engines.contract import Deployment, JobRun, Situation, System
 from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.engine import ReferenceOptions
-from streamgauge.engines.reference.ground_truth import Truth, truth
-from streamgauge.judge.outputs import closed_until, compare
+from streamgauge.engines.reference.ground_truth import GroundTruth, read_ground_truth
+from streamgauge.judge.outputs import closed_until, compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account
-from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.trial import Trial, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
-from streamgauge.processes.launch import Launcher
+from streamgauge.processes.launch import Launcher, LocalHost, Process
 from streamgauge.run.driver.specs import (
-    CollectOrder,
-    CollectorLine,
-    DriveOrder,
-    DriverLine,
-    Tokens,
-    collector_child,
-    driver_child,
+    CollectorControl,
+    CollectorSpec,
+    DriverControl,
+    DriverSpec,
+    collector_process,
+    driver_process,
 )
 from streamgauge.store.journal import read_parts, read_rows
+from streamgauge.transports.queue.transport import QueueEndpoints
 from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
@@ -42,7 +43,7 @@ MILLI = 1_000_000
 PARAMS = WindowedAggregationParams(window="500ms", slide="250ms")
 TRIAL = Trial(
     number=1,
-    ask=Ask("rate", 200_000.0, "measure"),
+    ask=TrialRequest("rate", 200_000.0, "measure"),
     workload="windowed-aggregation",
     params=PARAMS.model_dump(),
     engine="reference",
@@ -65,8 +66,9 @@ class Stage:
 
     trial: Trial
     folder: Path
-    drivers: list[DriverLine]
-    collector: CollectorLine
+    drivers: list[DriverControl]
+    collector: CollectorControl
+    system: System
     engine: Deployment
     start_ns: int = 0
     wall_ns: int = 0
@@ -77,30 +79,37 @@ class Stage:
         now = clock.monotonic_ns()
         self.start_ns, self.wall_ns = now + 100 * MILLI, clock.wall_ns() + 100 * MILLI
         self.collector.start(self.start_ns, self.wall_ns)
-        for line in self.drivers:
+        for control in self.drivers:
             if length is not None:
-                line.end(length)
-            line.start(self.start_ns, self.wall_ns)
+                control.end(length)
+            control.start(self.start_ns, self.wall_ns)
 
     def status(self, name: str) -> int:
         """One count over all drivers."""
-        return sum(int(line.status()[name]) for line in self.drivers)
+        return sum(int(control.status()[name]) for control in self.drivers)
+
+    @property
+    def process(self) -> Process:
+        """The process of the engine."""
+        ((process,),) = self.system.processes().values()
+        assert isinstance(process, Process)
+        return process
 
     def wait(self, what: str, holds: Callable[[], bool], seconds: float = 15.0) -> None:
         ends = time.monotonic() + seconds
         while not holds():
-            assert time.monotonic() < ends, (what, *self.engine.processes()[0].tail())
+            assert time.monotonic() < ends, (what, *self.process.tail())
             time.sleep(0.02)
 
     def play(self, length: int) -> None:
         """Load of this length, until all of it is done and its outputs are there."""
         self.start(length)
-        self.wait("the load's end", lambda: all(line.status()["phase"] == "done" for line in self.drivers))
+        self.wait("the load's end", lambda: all(control.status()["phase"] == "done" for control in self.drivers))
         self.wait("acknowledgements", lambda: self.status("lag") == 0)
         settled = -1
         while settled != (settled := int(self.collector.status()["committed"])):
             time.sleep(0.3 + self.trial.options.get("delay", 0) / SECOND)
-        self.collector.finish()
+        self.collector.finish(60.0)
 
     def observed(self) -> Table:
         """What came out, as whole numbers."""
@@ -114,10 +123,10 @@ class Stage:
         inputs = Inputs({"purchases": plan}, self.trial.seed, self.wall_ns)
         answer = windowed_aggregation.reference(PARAMS, inputs).until({"purchases": events})
         closed = closed_until(plan, self.wall_ns, events, 0)
-        return compare(answer, self.observed(), window=PARAMS.window // 1000, closed=closed).account
+        return compare_outputs(answer, self.observed(), window=PARAMS.window // 1000, closed=closed).account
 
-    def truth(self) -> Truth:
-        return truth(self.folder)
+    def truth(self) -> GroundTruth:
+        return read_ground_truth(self.folder)
 
 
 def loads(folder: Path, module: str) -> int:
@@ -137,32 +146,47 @@ def stage(tmp_path: Path) -> Iterator[Play]:
         launcher = stack.enter_context(Launcher(short))
 
         def build(rate: float = 200_000.0, partitions: int = 1, drivers: int = 1, **options: Any) -> Stage:  # noqa: ANN401
-            tokens, outputs = Tokens.new(), f"grpc+unix://{launcher.runtime}/outputs.sock"
-            checked = ReferenceOptions(**options).model_dump()
-            assert reference.check(checked) == []
-            trial = replace(TRIAL, profile=constant(rate), options=checked)
+            token, outputs = token_urlsafe(24), f"grpc+unix://{launcher.runtime}/outputs.sock"
+            checked = ReferenceOptions(**options)
+            assert reference.check(Situation(checked, TRIAL.workload, (PARAMS,))) == []
+            trial = replace(TRIAL, profile=constant(rate), options=checked.model_dump())
             queues = tuple(f"grpc+unix://{launcher.runtime}/queue-{n}.sock" for n in range(drivers))
-            for number, endpoint in enumerate(queues):
-                order = DriveOrder(
+            drivers_of_trial = []
+            for number, location in enumerate(queues):
+                spec = DriverSpec(
                     driver=number,
-                    endpoint=endpoint,
                     folder=tmp_path,
+                    transport="queue",
                     workload=trial.workload,
                     params=trial.params,
                     seed=trial.seed,
                     profiles={"purchases": trial.profile},
                     horizon_ns=60 * SECOND,
-                    partitions=partitions,
-                    mine=tuple(range(number, partitions, drivers)),
+                    partition_count=partitions,
+                    assigned=tuple(range(number, partitions, drivers)),
+                    send_interval_ns=5 * MILLI,
                     retry_ns=SECOND // 2,
                 )
-                launcher.start(driver_child(order, tokens), tmp_path)
-            collect = CollectOrder(endpoint=outputs, folder=tmp_path, firing="window_end")
-            launcher.start(collector_child(collect, tokens), tmp_path)
-            endpoints = Endpoints(queues, outputs, partitions, tmp_path, (), tokens.sut)
-            system = stack.enter_context(reference.deploy(trial, endpoints, launcher))
-            lines = [DriverLine(endpoint, tokens) for endpoint in queues]
-            return Stage(trial, tmp_path, lines, CollectorLine(outputs, tokens), system)
+                driver = driver_process(spec, {"location": location, "token": token}, launcher.runtime, ())
+                launcher.start(driver.process, tmp_path)
+                drivers_of_trial.append(DriverControl(driver.connect()))
+            collecting = CollectorSpec(folder=tmp_path, transport="queue", firing="window_end")
+            collector = collector_process(collecting, {"location": outputs, "token": token}, launcher.runtime, ())
+            launcher.start(collector.process, tmp_path)
+            run = JobRun(
+                trial,
+                checked,
+                PARAMS,
+                windowed_aggregation.streams(PARAMS),
+                windowed_aggregation.output(PARAMS),
+                QueueEndpoints(queues, outputs, token, partitions),
+                tmp_path,
+            )
+            host = LocalHost(launcher, tmp_path, tmp_path)
+            system = stack.enter_context(reference.start(reference.layout(checked, 1), checked, host))
+            deployment = stack.enter_context(system.deploy(run))
+            control = CollectorControl(collector.connect())
+            return Stage(trial, tmp_path, drivers_of_trial, control, system, deployment)
 
         yield build
 
@@ -188,8 +212,8 @@ def test_an_overloaded_engine_acknowledges_at_its_capacity(stage: Play, interval
     trial = stage(rate=360_000.0, partitions=2, capacity="300k/s", batch_interval=interval)
     trial.start()
     trial.wait("the end of the third second", lambda: trial.status("published") >= 3 * 360_000)
-    for line in trial.drivers:
-        line.quit()
+    for control in trial.drivers:
+        control.quit()
     acks = read_rows(trial.folder / "acks-0")
     at, total = acks["time"].to_numpy(), acks["acknowledged"].to_numpy()
     inside = np.flatnonzero(at > SECOND)
@@ -248,23 +272,22 @@ def test_a_crash_is_in_its_log_and_what_it_did_before_is_readable(stage: Play) -
     trial = stage(crash_after="800ms")
     trial.start()
     trial.wait("the crash", lambda: not trial.engine.alive())
-    (process,) = trial.engine.processes()
-    assert process.exit_code() == 1
-    assert "crashed, as configured, after 800ms" in process.tail()[-1]
+    assert trial.process.exit_code() == 1
+    assert "crashed, as configured, after 800ms" in trial.process.tail()[-1]
     assert len(trial.truth().batches["events"]) > 10
 
 
 def test_a_dropped_partition_is_noticed_by_the_driver(stage: Play) -> None:
     trial = stage(rate=500_000.0, partitions=2, drop_after="500ms")
     trial.start()
-    trial.wait("the drop", lambda: trial.status("drops") == 1)
+    trial.wait("the disconnect", lambda: trial.status("disconnects") == 1)
 
 
 def test_sigterm_leaves_a_whole_log(stage: Play) -> None:
     trial = stage(delay="10s")
     trial.start()
     time.sleep(1.0)
-    trial.engine.processes()[0].stop()
-    assert trial.engine.processes()[0].exit_code() == 0
+    trial.process.stop()
+    assert trial.process.exit_code() == 0
     assert len(trial.truth().batches["events"]) > 10
     assert len(trial.truth().outputs["firing"]) == 0, "outputs whose time has not come are not sent"

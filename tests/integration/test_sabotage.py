@@ -6,7 +6,7 @@ Trials are as short as the sentence allows; `make soak` has each fault by itself
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -31,13 +31,12 @@ from real_trial import (
     valid_or_disturbed,
 )
 
-from streamgauge.engines.contract import Deployment, Endpoints
-from streamgauge.engines.reference.engine import ReferenceEngine
-from streamgauge.engines.reference.ground_truth import truth
+from streamgauge.engines.contract import Deployment, Host, JobRun, Layout, System
+from streamgauge.engines.reference.engine import ReferenceEngine, ReferenceOptions
+from streamgauge.engines.reference.ground_truth import read_ground_truth
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
-from streamgauge.processes.spec import Starts
+from streamgauge.processes.spec import RunningProcess
 from streamgauge.run.monitor.monitor import available
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervision needs /proc and two cores")
@@ -68,7 +67,7 @@ def test_a_load_over_the_capacity_is_overloaded_and_the_capacity_is_read_from_it
     if valid_or_disturbed(played, OVERLOADED):
         assert "objective missed" in played.reasons
         assert played.measured.capacity is not None
-        assert played.measured.capacity.mean == pytest.approx(truth(tmp_path).capacity(), rel=0.02)
+        assert played.measured.capacity.mean == pytest.approx(read_ground_truth(tmp_path).capacity(), rel=0.02)
 
 
 # The driver or the machine: INVALID.
@@ -96,7 +95,7 @@ def test_a_generator_that_is_too_slow_for_its_plan_makes_a_trial_invalid(tmp_pat
 def test_a_generator_that_stands_still_and_a_step_of_the_wall_clock_make_a_trial_invalid(tmp_path: Path) -> None:
     step = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": -100 * MILLI}
     stop: dict[int, Sabotage] = {1: lambda: stop_for(child(DRIVER), 0.5)}
-    played = play(trial(), tmp_path, stop, rewrite=lambda order: order.model_copy(update=step))
+    played = play(trial(), tmp_path, stop, step)
     played.is_(INVALID, "longest send delay ", "(limit 250ms): the load generator paused")
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
     played.is_(INVALID, "the wall clock jumped by", "stop the process that sets it")
@@ -150,20 +149,44 @@ def test_a_disk_that_is_full_for_a_process_of_the_load_driver_makes_a_trial_inva
     played.is_(INVALID, "the load driver failed: ", said, "File too large")
 
 
-class Killer(ReferenceEngine):
-    """The reference engine, and somebody who kills a process of the load driver before the load begins."""
+When = Literal["while it starts", "once it is ready"]
 
-    def __init__(self, role: str, when: Literal["while it starts", "once it is ready"]) -> None:
+
+class KillingEngine(ReferenceEngine):
+    """The reference engine, and a process of the load driver is killed before the load begins."""
+
+    def __init__(self, role: str, when: When) -> None:
         self._role, self._when = role, when
 
     @contextmanager
-    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
+    def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> Iterator[System]:
+        with super().start(layout, options, host) as system:
+            yield KillingSystem(system, self._role, self._when)
+
+
+class KillingSystem:
+    """A system, and a process of the load driver is killed while a job starts, or once it is ready."""
+
+    def __init__(self, system: System, role: str, when: When) -> None:
+        self._system, self._role, self._when = system, role, when
+
+    @contextmanager
+    def deploy(self, run: JobRun) -> Iterator[Deployment]:
         if self._when == "while it starts":
             self._kill()
-        with super().deploy(trial, endpoints, starts) as deployment:
+        with self._system.deploy(run) as deployment:
             if self._when == "once it is ready":
                 self._kill()
             yield deployment
+
+    def alive(self) -> bool:
+        return self._system.alive()
+
+    def processes(self) -> Mapping[str, Sequence[RunningProcess]]:
+        return self._system.processes()
+
+    def leftovers(self) -> Sequence[str]:
+        return self._system.leftovers()
 
     def _kill(self) -> None:
         victim = psutil.Process(child(self._role))
@@ -181,9 +204,9 @@ class Killer(ReferenceEngine):
     ids=["the driver", "the collector", "the driver, while the system starts"],
 )
 def test_a_driver_or_collector_that_dies_before_the_load_begins_makes_a_trial_invalid(
-    role: str, said: str, when: Literal["while it starts", "once it is ready"], tmp_path: Path
+    role: str, said: str, when: When, tmp_path: Path
 ) -> None:
-    played = play(trial(), tmp_path, engine=Killer(role, when))
+    played = play(trial(), tmp_path, engine=KillingEngine(role, when))
     played.is_(INVALID, "the load driver failed: ", said, "unexpectedly with exit code -9")
 
 
@@ -215,7 +238,7 @@ def test_a_full_queue_ends_a_trial_at_once_as_overloaded(tmp_path: Path) -> None
 
 def test_a_dropped_connection_fails_a_trial(tmp_path: Path) -> None:
     asked = trial(500e3, {"drop_after": "1s"}, partitions=2, **ENDLESS)
-    played = as_if_quiet(play(asked, tmp_path, rewrite=lambda order: order.model_copy(update={"retry_ns": SECOND})))
+    played = as_if_quiet(play(asked, tmp_path, driver_changes={"retry_ns": SECOND}))
     played.is_(FAILED, "closed its connection to the queue at 500k/s: it closed a stream before its end")
     assert not played.verdict.stops_run, "a lower load may hold"
 

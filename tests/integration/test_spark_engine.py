@@ -1,4 +1,4 @@
-"""Spark as a system under test: its outputs are the reference's, and what goes wrong is told.
+"""Spark as a system under test: its outputs are those of the reference result, and what goes wrong is reported.
 
 `make soak` has what takes longer: ten million events in every way, also across kill -9 and a restart.
 """
@@ -18,7 +18,7 @@ from random_pairs import Pair, pair
 from real_trial import Sabotage, as_if_quiet
 from spark_trial import MY_JOB, PLACEMENT, jvm, play_spark, spark_session, spark_trial
 
-from streamgauge.engines.spark.engine import SparkSession
+from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.engines.spark.explain import BATCH_LOG
 from streamgauge.engines.toolkit import read_log
 from streamgauge.model.measurement import VerdictKind
@@ -37,7 +37,7 @@ WAYS: list[tuple[dict[str, Any], int]] = [
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSystem]:
     """One session for all trials of this file, as a run has it."""
     with spark_session(tmp_path_factory.mktemp("session")) as standing:
         yield standing
@@ -52,7 +52,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("way", "partitions"), WAYS, ids=["naive-1", "panes-rocksdb-3"])
 def test_outputs_are_exactly_the_reference_answer(
-    session: SparkSession, tmp_path: Path, way: dict[str, Any], partitions: int
+    session: SparkSystem, tmp_path: Path, way: dict[str, Any], partitions: int
 ) -> None:
     asked = spark_trial(LOAD, LENGTH, way, partitions=partitions)
     played = play_spark(asked, session, tmp_path)
@@ -60,10 +60,10 @@ def test_outputs_are_exactly_the_reference_answer(
     assert account.checked, played
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), played
     assert account.observed >= 100 * (LENGTH - 1), played
-    assert session.left() == ()
+    assert session.leftovers() == ()
 
 
-def test_latencies_progress_and_explanation_are_recorded(session: SparkSession, tmp_path: Path) -> None:
+def test_latencies_progress_and_explanation_are_recorded(session: SparkSystem, tmp_path: Path) -> None:
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH), session, tmp_path))
     assert played.verdict.kind is not VerdictKind.FAILED, played
     for kind in ("event-time", "processing-time"):
@@ -83,7 +83,7 @@ def _tail(played: Any) -> int:  # noqa: ANN401
 
 
 def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
-    session: SparkSession, tmp_path: Path, job: Path
+    session: SparkSystem, tmp_path: Path, job: Path
 ) -> None:
     options = {"pipeline": f"{job}:expensive", "reference": f"{job}:expected"}
     played = as_if_quiet(play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path))
@@ -101,7 +101,7 @@ def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
     ],
 )
 def test_what_the_users_code_does_wrong_is_said_to_be_theirs(
-    session: SparkSession, tmp_path: Path, job: Path, function: str, words: list[str]
+    session: SparkSystem, tmp_path: Path, job: Path, function: str, words: list[str]
 ) -> None:
     played = play_spark(spark_trial(SLOW, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)
     played.is_(VerdictKind.FAILED, *words)
@@ -109,7 +109,7 @@ def test_what_the_users_code_does_wrong_is_said_to_be_theirs(
 
 
 def test_nulls_in_max_due_fail_the_trial_as_the_users_within_seconds(
-    session: SparkSession, tmp_path: Path, job: Path
+    session: SparkSystem, tmp_path: Path, job: Path
 ) -> None:
     (job.parent / "null_job.py").write_text(NULL_MOMENTS)
     asked = spark_trial(5_000.0, 300, {"pipeline": f"{job.parent}/null_job.py:job"})
@@ -120,7 +120,7 @@ def test_nulls_in_max_due_fail_the_trial_as_the_users_within_seconds(
 
 
 def test_a_correct_function_that_is_overloaded_gives_no_wrong_output(
-    session: SparkSession, tmp_path: Path, job: Path
+    session: SparkSystem, tmp_path: Path, job: Path
 ) -> None:
     file = job.parent / "counts_job.py"
     file.write_text(COUNTS)
@@ -143,7 +143,7 @@ def test_a_correct_function_that_is_overloaded_gives_no_wrong_output(
     ],
     ids=["neighbour", "watermark", "overloaded", "faults", "random"],
 )
-def test_functions_of_users_are_judged_as_they_are(session: SparkSession, job: Path, pairs: Sequence[Pair]) -> None:
+def test_functions_of_users_are_judged_as_they_are(session: SparkSystem, job: Path, pairs: Sequence[Pair]) -> None:
     """All files are in one folder, as Spark's workers are. `make soak` has 500 random pairs, and every fault."""
     with tempfile.TemporaryDirectory(prefix="sg") as short:
         found = [judged(each, asking(session), job.parent, Path(short)) for each in pairs]
@@ -151,17 +151,17 @@ def test_functions_of_users_are_judged_as_they_are(session: SparkSession, job: P
     assert session.alive(), "sys.exit in a user's function must not end Spark"
 
 
-def test_a_setting_that_spark_refuses_fails_the_trial_and_is_named(session: SparkSession, tmp_path: Path) -> None:
+def test_a_setting_that_spark_refuses_fails_the_trial_and_is_named(session: SparkSystem, tmp_path: Path) -> None:
     options = {"settings": {"spark.sql.shuffle.partitions": "abc"}}
     played = play_spark(spark_trial(SLOW, LENGTH, options), session, tmp_path)
     played.is_(VerdictKind.FAILED, "abc", "; correct engine.settings: spark.sql.shuffle.partitions")
     assert played.verdict.stops_run, "no other load would change it"
 
 
-def test_a_killed_jvm_fails_the_trial(session: SparkSession, tmp_path: Path) -> None:
+def test_a_killed_jvm_fails_the_trial(session: SparkSystem, tmp_path: Path) -> None:
     """The last one that uses the session of this file."""
     sabotage: dict[int, Sabotage] = {2: lambda: os.kill(jvm().pid, signal.SIGKILL)}
     played = as_if_quiet(play_spark(spark_trial(SLOW, 10), session, tmp_path, sabotage))
     played.is_(VerdictKind.FAILED, "the system under test crashed at 50k/s", "JVM")
     assert not played.verdict.stops_run, "a lower load might hold"
-    assert session.left() == ("its JVM has ended",)
+    assert session.leftovers() == ("its JVM has ended",)

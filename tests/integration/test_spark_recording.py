@@ -10,7 +10,7 @@ from elsewhere import Elsewhere
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.rejudge import rejudge
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.run.result import hint_of
+from streamgauge.run.result import stored_hint
 from streamgauge.store import Run, Store
 from streamgauge.store.trials import check_files
 
@@ -63,5 +63,5 @@ def test_another_machine_says_and_draws_the_same(runs: Path, run: Run, tmp_path:
 
 
 def test_a_run_is_answered_by_the_load_that_its_search_began_with(run: Run) -> None:
-    assert hint_of(run, "spark") == 1_262_915.0
-    assert hint_of(run, "another") == 0.0
+    assert stored_hint(run, "spark") == 1_262_915.0
+    assert stored_hint(run, "another") == 0.0

@@ -1,4 +1,4 @@
-"""Systems that stay up between trials, and those that are started for each: how a failed start or a crash is told."""
+"""Systems that stay up between trials, and those started for each: how a failed start or a crash is reported."""
 
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -
     assert said.code == 4, said.err
     trial = the_only_trial(said)
     assert trial["verdict"] == "FAILED"
-    assert "it crashed in its warm-up at 100k/s: its process ended with 1" in trial["reasons"][0]
+    assert "it crashed in its warm-up at 100k/s: its process ended with exit code 1" in trial["reasons"][0]
     assert any("its log: " in reason and "crashed, as configured" in reason for reason in trial["reasons"])
 
 

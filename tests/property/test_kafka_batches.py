@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamgauge.transports.kafka.client.batches import HEADER, Room, batch_size, encode, rows_within
+from streamgauge.transports.kafka.client.batches import HEADER, BatchBuffer, batch_size, encode, rows_within
 from streamgauge.transports.kafka.client.decode import RecordError, decode
-from streamgauge.transports.kafka.client.decompress import InflateError
-from streamgauge.transports.kafka.client.varints import VarintError, read_varints, varint, widened
+from streamgauge.transports.kafka.client.varints import VarintError, fixed_width, read_varints, varint
 
 NOW = 1_800_000_000_000
 
@@ -84,7 +83,7 @@ def test_a_batch_reads_back_as_it_was_written(rows: int, key: int | None, value:
 
 
 def test_memory_that_is_used_again_leaves_nothing_of_the_batch_before() -> None:
-    room, rng = Room(1000), np.random.default_rng(4)
+    room, rng = BatchBuffer(1000), np.random.default_rng(4)
     for rows in (3, 900, 20, 901, 20, 100, 1):
         for key, value, spread in ((4, 30, 3), (None, 30, 3), (4, 31, 100), (4, 30, 0)):
             keys = None if key is None else bytes_of(rows, key, rows)
@@ -142,7 +141,7 @@ def test_a_flipped_bit_is_found_or_changes_no_record(place: int, bit: int) -> No
     batch[place % len(batch)] ^= 1 << bit
     try:
         read = decode(batch.tobytes())
-    except (RecordError, InflateError):
+    except RecordError:
         return
     # the base offset, the length and the leader's epoch are not in the checksum: the broker writes them
     assert place % len(batch) < 16
@@ -155,39 +154,17 @@ def test_a_broker_that_stamps_says_one_time_for_the_whole_batch() -> None:
     assert read.rows.column("timestamp").to_pylist() == [NOW + 99] * 3
 
 
-def test_control_batches_are_passed_over_and_counted_as_offsets() -> None:
+@pytest.mark.parametrize("attributes", [0x01, 0x02, 0x03, 0x04, 0x06, 0x10, 0x30])
+def test_decoding_stops_before_a_batch_that_is_compressed_or_part_of_a_transaction(attributes: int) -> None:
     batch = [Record(NOW, b"k", b"v")]
-    read = decode(foreign(batch, 0) + foreign(batch, 1, attributes=0x30) + foreign(batch, 2))
-    assert read.rows.column("offset").to_pylist() == [0, 2]
-    assert decode(foreign(batch, 7, attributes=0x30), 7).next_offset == 8
-
-
-def test_a_transaction_is_refused_since_nobody_says_how_it_ended() -> None:
-    with pytest.raises(RecordError, match="batch 5 belongs to a transaction"):
-        decode(foreign([Record(NOW, None, b"v")], 5, attributes=0x10))
-
-
-def snappy_of_java(plain: bytes) -> bytes:
-    """Blocks behind Java's header, two of them."""
-    halves = [plain[: len(plain) // 2], plain[len(plain) // 2 :]]
-    packed = [pa.Codec("snappy").compress(half, asbytes=True) for half in halves]
-    return b"\x82SNAPPY\0" + struct.pack(">ii", 1, 1) + b"".join(struct.pack(">i", len(p)) + p for p in packed)
-
-
-@pytest.mark.parametrize("codec", ["gzip", "snappy", "snappy of Java", "lz4", "zstd"])
-def test_compressed_batches_are_read(codec: str) -> None:
-    batch = [Record(NOW + n, b"key", bytes([n]) * n) for n in range(100)]
-    plain = b"".join(written(record, n, NOW) for n, record in enumerate(batch))
-    packed = snappy_of_java(plain) if codec == "snappy of Java" else pa.Codec(codec).compress(plain, asbytes=True)
-    number = ["gzip", "snappy", "lz4", "zstd"].index(codec.split(maxsplit=1)[0]) + 1
-    read = decode(foreign(batch, attributes=number, packed=packed))
-    assert told(read.rows) == [(n, r.timestamp, r.key, r.value) for n, r in enumerate(batch)]
-
-
-@pytest.mark.parametrize(("number", "sentence"), [(1, "gzip"), (2, "snappy"), (3, "lz4"), (4, "zstd"), (6, "number 6")])
-def test_what_cannot_be_undone_is_named(number: int, sentence: str) -> None:
-    with pytest.raises(InflateError, match=sentence):
-        decode(foreign([Record(NOW, None, b"v")], attributes=number, packed=b"\xff" * 30))
+    log = foreign(batch, 0) + foreign(batch, 1, attributes=attributes) + foreign(batch, 2)
+    read = decode(log)
+    assert read.rows.column("offset").to_pylist() == [0]
+    assert (read.next_offset, read.needs_librdkafka) == (1, True)
+    read = decode(log[len(log) // 3 :], 1)
+    assert (read.rows.num_rows, read.next_offset, read.needs_librdkafka) == (0, 1, True)
+    read = decode(foreign(batch, 0) + foreign(batch, 1))
+    assert (read.rows.num_rows, read.next_offset, read.needs_librdkafka) == (2, 2, False)
 
 
 def damaged(count: int, body: bytes) -> bytes:
@@ -240,12 +217,12 @@ def test_varints_of_any_width_read_back(numbers: list[int], width: int) -> None:
     read, after = read_varints(shortest, at[:-1])
     assert (read.tolist(), after.tolist()) == (numbers, at[1:].tolist())
     if all(len(varint(number)) <= width for number in numbers):
-        wide = widened(column, width)
+        wide = fixed_width(column, width)
         read, after = read_varints(wide.ravel(), np.arange(len(numbers)) * width)
         assert (read.tolist(), after.tolist()) == (numbers, (np.arange(1, len(numbers) + 1) * width).tolist())
     else:
         with pytest.raises(VarintError, match="does not fit"):
-            widened(column, width)
+            fixed_width(column, width)
 
 
 def test_a_varint_without_an_end_is_refused() -> None:

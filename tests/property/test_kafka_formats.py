@@ -20,12 +20,12 @@ from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.columns import FormatError, FormatName
 from streamgauge.transports.kafka.formats.formats import (
     Format,
-    keys_of,
+    encode_keys,
     name_problem,
-    numbered,
     open_format,
     output_format,
     with_sequence,
+    with_sequence_numbers,
 )
 from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM
@@ -132,7 +132,7 @@ def test_events_read_back_in_every_format(name: FormatName, rows: list[Row]) -> 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_events_travel_with_their_due_time_and_their_number(name: FormatName) -> None:
-    batch = numbered(purchases(), 5 * 3 + 1, 3)
+    batch = with_sequence_numbers(purchases(), 5 * 3 + 1, 3)
     form = open_format(name, with_sequence(purchases(1).schema))
     back = form.decode(values_of(form, batch))
     assert back.equals(batch)
@@ -215,10 +215,10 @@ def test_json_of_others_may_have_its_keys_in_any_order_and_more_of_them() -> Non
         ("json", [None], "no JSON object"),
         ("binary", [b"\x12" * 54], "should have 58 bytes"),
         ("binary", [None], "should have 58 bytes"),
-        ("binary", [b"\xaa" * 58], "the column gem_pack_id: .* no decimal digits"),
-        ("avro", [b"\0" * 6], "is no datum"),
-        ("avro", [b"\0" * 8], "it ends elsewhere"),
-        ("avro", [b"\xff" * 30], "is no datum"),
+        ("binary", [b"\xaa" * 58], "the column gem_pack_id: .* not decimal digits"),
+        ("avro", [b"\0" * 6], "is not an Avro datum"),
+        ("avro", [b"\0" * 8], "its length is wrong"),
+        ("avro", [b"\xff" * 30], "is not an Avro datum"),
         ("avro", [varint(2**40) + b"\0" * 6], "the column gem_pack_id"),
     ],
 )
@@ -332,7 +332,7 @@ def test_avro_with_text_of_the_shortest_form_is_read_too(rows: list[Mixed]) -> N
         ("binary", b"\0\0\0\0\0\x09" + b"ab", "a text ends after its record"),
         ("binary", b"\0\0\0", "should have 6 bytes or more"),
         ("avro", varint(9) + b"ab", "the column name: a text ends after its record"),
-        ("avro", varint(2) + b"ab" + b"\1", "it ends elsewhere"),
+        ("avro", varint(2) + b"ab" + b"\1", "its length is wrong"),
         ("avro", varint(2) + b"\xff\xff", "the column name: .*UTF8"),
         ("json", b'{"name": 7}', "no JSON object"),
     ],
@@ -349,4 +349,4 @@ def test_a_type_that_cannot_travel_is_refused_with_its_column(name: FormatName) 
 
 
 def test_keys_are_what_kafka_writes_for_an_integer() -> None:
-    assert keys_of(np.array([0, 1, 258, -1])).tobytes() == bytes.fromhex("00000000 00000001 00000102 ffffffff")
+    assert encode_keys(np.array([0, 1, 258, -1])).tobytes() == bytes.fromhex("00000000 00000001 00000102 ffffffff")

@@ -7,25 +7,25 @@ from hypothesis import strategies as st
 
 from streamgauge.model.experiment import (
     Experiment,
+    Goal,
     SearchPlan,
     Span,
     Strategy,
     TrialPlan,
-    What,
     WorkloadChoice,
 )
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.search import build
 from streamgauge.search.supported import RESOLUTION
 
 STRATEGIES: tuple[Strategy, ...] = ("adaptive", "from-above", "linear", "binary", "full")
-QUESTIONS: tuple[What, ...] = ("sustainable-throughput", "demand", "capacity", "nothing")
+QUESTIONS: tuple[Goal, ...] = ("sustainable-throughput", "demand", "capacity", "nothing")
 
 
 def question(
-    what: What,
+    what: Goal,
     strategy: Strategy,
     span: Span,
     *,
@@ -53,11 +53,11 @@ def verdicts(kinds: Sequence[VerdictKind], position: int) -> Verdict:
     return Verdict(kind, (f"reason {position}",), estimate=estimate)
 
 
-def played(experiment: Experiment, kinds: Sequence[VerdictKind]) -> list[Told]:
+def played(experiment: Experiment, kinds: Sequence[VerdictKind]) -> list[TrialResult]:
     search = build(experiment, "simulated")
-    past: list[Told] = []
-    while (ask := search.next(past)) is not None:
-        past.append(Told(ask, verdicts(kinds, len(past)), len(past) + 1))
+    past: list[TrialResult] = []
+    while (request := search.next(past)) is not None:
+        past.append(TrialResult(request, verdicts(kinds, len(past)), len(past) + 1))
         assert len(past) < 2000, "the search does not end"
     return past
 
@@ -71,14 +71,14 @@ def played(experiment: Experiment, kinds: Sequence[VerdictKind]) -> list[Told]:
     early=st.booleans(),
 )
 def test_any_sequence_of_verdicts_ends_and_any_prefix_replays_to_the_same_question(
-    what: What, strategy: Strategy, kinds: list[VerdictKind], repetitions: int, early: bool
+    what: Goal, strategy: Strategy, kinds: list[VerdictKind], repetitions: int, early: bool
 ) -> None:
     span = Span(values=(100.0, 200.0, 300.0, 400.0))
     experiment = question(what, strategy, span, repetitions=repetitions, early=early)
     past = played(experiment, kinds)
     for length in range(len(past)):
         fresh = build(experiment, "simulated")
-        again = [Told(t.ask, t.verdict, t.trial) for t in past[:length]]
+        again = [TrialResult(t.ask, t.verdict, t.trial) for t in past[:length]]
         assert fresh.next(again) == past[length].ask
         assert all(f.sentence for f in fresh.findings(again, "the budget is spent"))
     fresh = build(experiment, "simulated")
@@ -125,10 +125,10 @@ def test_bisection_closes_on_any_boundary(exponent: float, low: float, decades: 
     high, boundary = low * 10**decades, low * 10 ** (exponent - 0.5)
     experiment = question("sustainable-throughput", "binary", Span(between=(low, high)), precision=precision)
     search = build(experiment, "simulated")
-    past: list[Told] = []
-    while (ask := search.next(past)) is not None:
-        kind = VerdictKind.SUSTAINED if ask.value <= boundary else VerdictKind.OVERLOADED
-        past.append(Told(ask, Verdict(kind, ()), len(past) + 1))
+    past: list[TrialResult] = []
+    while (request := search.next(past)) is not None:
+        kind = VerdictKind.SUSTAINED if request.value <= boundary else VerdictKind.OVERLOADED
+        past.append(TrialResult(request, Verdict(kind, ()), len(past) + 1))
     (finding,) = search.findings(past)
     assert len(past) <= 20
     assert all(low <= t.ask.value <= high for t in past)
@@ -152,14 +152,14 @@ def test_what_noise_forbids_to_decide_stays_between_ends_that_are_proven(boundar
     search = build(question("sustainable-throughput", "binary", Span(between=(10_000.0, 5e6))), "simulated")
     zone = (boundary * (1 - blur), boundary * (1 + blur))
 
-    def judge(ask: Ask) -> Verdict:
-        if zone[0] < ask.value < zone[1]:
+    def judge(request: TrialRequest) -> Verdict:
+        if zone[0] < request.value < zone[1]:
             return Verdict(VerdictKind.UNDECIDED, ("the interval straddles the threshold",))
-        return Verdict(VerdictKind.SUSTAINED if ask.value <= boundary else VerdictKind.OVERLOADED, ())
+        return Verdict(VerdictKind.SUSTAINED if request.value <= boundary else VerdictKind.OVERLOADED, ())
 
-    past: list[Told] = []
-    while (ask := search.next(past)) is not None:
-        past.append(Told(ask, judge(ask), len(past) + 1))
+    past: list[TrialResult] = []
+    while (request := search.next(past)) is not None:
+        past.append(TrialResult(request, judge(request), len(past) + 1))
     (finding,) = search.findings(past)
     assert len(past) < 30
     if finding.holds is None or finding.fails is None:

@@ -1,4 +1,4 @@
-"""Clean trials, one after the other: none may be called INVALID unless the machine itself shows why.
+"""Clean trials, one after the other: none may be INVALID unless the machine itself shows why.
 
 ``STREAMGAUGE_CLEAN`` says how many; the default of 200 takes about twenty minutes.
 """
@@ -36,11 +36,11 @@ def test_a_clean_trial_is_invalid_only_for_a_cause_that_the_machine_shows(
         assert (played.measured.account.checked, played.measured.account.lost) == (True, 0), played
         if played.verdict.kind is VerdictKind.INVALID:
             cause = disturbance(played.folder, played.recording.seconds.stop)
-            causes.append(f"{played.verdict.reasons[0].partition(';')[0]}: {cause or 'no cause to be seen'}")
+            causes.append(f"{played.verdict.reasons[0].partition(';')[0]}: {cause or 'no cause is visible'}")
             unexplained += [] if cause else [str(played)]
         shutil.rmtree(played.folder)
     with capsys.disabled():
         invalid, counts = kinds[VerdictKind.INVALID], ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))
-        print(f"\n{CLEAN} clean trials: {counts}; {len(unexplained)} of {invalid} INVALID without a cause to be seen")
+        print(f"\n{CLEAN} clean trials: {counts}; {len(unexplained)} of {invalid} INVALID without a visible cause")
         print(*(f"  {cause}" for cause in causes), sep="\n")
     assert len(unexplained) <= MOST_UNEXPLAINED * CLEAN, "\n\n".join(unexplained)

@@ -54,14 +54,25 @@ def calibrate(folder: Path, *options: str) -> None:
     assert typed_in(folder, "calibrate", *options).code in (0, 3)
 
 
-def ends_with_bounds(said: Said) -> None:
-    """Every output was right, overloaded trials included, and the search has a lower and an upper bound."""
+def ends_with_bounds(said: Said, *, may_pass_all: bool = False) -> None:
+    """Every output was right, overloaded trials included, and the search has a lower and an upper bound.
+
+    ``may_pass_all``: all loads that this machine can generate may pass, and the result then says so.
+    """
     document = said.document
     trials = document["trials"]
     accounts = [trial["measured"]["account"] for trial in trials]
     assert {(a["lost"], a["duplicate"], a["wrong"]) for a in accounts} == {(0, 0, 0)}, said.err
     assert any(a["observed"] > 0 and a["checked"] for a in accounts), said.err
     kinds = [trial["verdict"] for trial in trials]
+    if may_pass_all and [finding["status"] for finding in document["findings"]] == ["all-hold"]:
+        assert said.code == 0, said.err
+        assert "OVERLOADED" not in kinds, said.err
+        (finding,) = document["findings"]
+        assert finding["holds"] is not None, said.err
+        assert "streamgauge can generate at most" in finding["sentence"], said.err
+        assert "run `streamgauge calibrate`" in finding["sentence"], said.err
+        return
     assert "OVERLOADED" in kinds, said.err
     if said.code in (3, 6):  # the host disturbed the trials that would have been a bound
         assert "INVALID" in kinds, said.err

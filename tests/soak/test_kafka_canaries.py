@@ -1,4 +1,4 @@
-"""Twenty secrets in all places where people put them: they are in no file, log, command line or page of ours."""
+"""Twenty secrets in all places where people put them: they are in no file, log, command line or report."""
 
 import os
 import shutil
@@ -45,11 +45,11 @@ FOREIGN = ("AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "KAFKA_SASL_JAAS_CONFIG")
 
 @dataclass
 class Watched:
-    """Every command line and environment that was seen, by process, and all that was said."""
+    """Every command line and environment that was seen, by process, and all that was printed."""
 
     lines: dict[int, set[bytes]] = field(default_factory=dict)
     environments: dict[int, set[bytes]] = field(default_factory=dict)
-    said: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
 
     def look(self) -> None:
         for folder in Path("/proc").iterdir():
@@ -61,8 +61,8 @@ class Watched:
                 self.lines.setdefault(int(folder.name), set()).add(line)
                 self.environments.setdefault(int(folder.name), set()).add(environment)
 
-    def hear(self, said: Said) -> Said:
-        self.said += [said.out, said.err]
+    def add(self, said: Said) -> Said:
+        self.printed += [said.out, said.err]
         return said
 
 
@@ -104,8 +104,8 @@ def client_key(folder: Path, password: str) -> str:
 def run(experiment: Path, out: Path, env: dict[str, str], watched: Watched) -> tuple[int, int]:
     """A real run in a process of its own. Its code, and its id as a process."""
     with start("run", experiment, "--out", out, env={**os.environ, **env}) as process:
-        said, told = process.communicate(timeout=240)
-    watched.hear(Said(process.returncode, said, told))
+        out_text, err_text = process.communicate(timeout=240)
+    watched.add(Said(process.returncode, out_text, err_text))
     return process.returncode, process.pid
 
 
@@ -119,7 +119,7 @@ def holding(root: Path, canaries: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Secured:
-    """A broker that demands TLS and SCRAM, and its secrets."""
+    """A broker that requires TLS and SCRAM, and its secrets."""
 
     cluster: Cluster
     logs: Path
@@ -182,9 +182,11 @@ def test_secrets_are_in_no_file_log_command_line_or_page(tmp_path: Path, monkeyp
         canaries = [broker.password, broker.keystore_password, *MADE]
         foreign = dict(zip(FOREIGN, MADE[15:], strict=True))
         key = client_key(tmp_path, MADE[0]) + f"    key_password: {secret_file(tmp_path, 'key-password', MADE[0])}\n"
-        named = broker.experiment(tmp_path, "named.yaml", "{env: OURS}", key)
-        code, pid = run(named, out, {**foreign, "OURS": broker.password}, watched)
-        assert code in (0, 3, 6), watched.said  # beside a broker that encrypts on its own core the driver may be late
+        named = broker.experiment(tmp_path, "named.yaml", "{env: PASSWORD}", key)
+        code, pid = run(named, out, {**foreign, "PASSWORD": broker.password}, watched)
+        assert code in (0, 3, 6), (
+            watched.printed
+        )  # beside a broker that encrypts on its own core the driver may be late
         assert [*out.glob("*/trials/*/outputs/outputs/*.parquet")], "events went through the cluster and came back"
         for path, env, more in refusals(broker, tmp_path):
             for name, value in env.items():
@@ -192,18 +194,18 @@ def test_secrets_are_in_no_file_log_command_line_or_page(tmp_path: Path, monkeyp
             words: tuple[str | Path, ...] = (
                 ("plan", path, *more) if more else ("clean", "--cluster", path, "--out", out)
             )
-            assert watched.hear(streamgauge(*words)).code == 2, path
+            assert watched.add(streamgauge(*words)).code == 2, path
         monkeypatch.setenv("KEY_PASSWORD", MADE[1])
         key = client_key(tmp_path / "broker", MADE[1]) + "    key_password: {env: KEY_PASSWORD}\n"
         filed = broker.experiment(tmp_path, "filed.yaml", secret_file(tmp_path, "password", broker.password), key)
-        assert "Nothing to clean" in watched.hear(streamgauge("clean", "--cluster", filed, "--out", out)).err
+        assert "Nothing to clean" in watched.add(streamgauge("clean", "--cluster", filed, "--out", out)).err
         for words in (("show", "--json"), ("report",), ("list", "--json")):
-            assert watched.hear(streamgauge(*words, "--out", out)).code == 0
+            assert watched.add(streamgauge(*words, "--out", out)).code == 0
         assert holding(broker.logs, canaries) == []
     assert len({*canaries}) == 20
-    assert holding(out, ["{env: OURS}"]), "the experiment is kept, with the place of the secret in it"
+    assert holding(out, ["{env: PASSWORD}"]), "the experiment is kept, with the place of the secret in it"
     assert holding(out, canaries) == []
-    assert [canary for canary in canaries if any(canary in said for said in watched.said)] == []
+    assert [canary for canary in canaries if any(canary in text for text in watched.printed)] == []
     lines = [line for seen in watched.lines.values() for line in seen]
     assert any(b"streamgauge" in line and b"run" in line for line in lines)
     assert [line for line in lines if any(canary.encode() in line for canary in canaries)] == []
@@ -212,4 +214,4 @@ def test_secrets_are_in_no_file_log_command_line_or_page(tmp_path: Path, monkeyp
     }
     assert inherited <= {pid}, "the run itself was given it; what it starts was not"
     new = {path.name for path in {*Path(tempfile.gettempdir()).iterdir()} - before}
-    assert [name for name in new if name.startswith("streamgauge")] == [], "no report on a bug of ours"
+    assert [name for name in new if name.startswith("streamgauge")] == [], "no report of an internal error"

@@ -1,4 +1,4 @@
-"""The guide "Your own function", typed as it stands, over Kafka: a whole search, with overloaded trials in it."""
+"""The guide "Your own function", typed as it stands, over Kafka: a whole search in each of two formats."""
 
 from pathlib import Path
 
@@ -16,21 +16,11 @@ pytestmark = [
 ]
 
 
-def test_the_guides_own_function_over_kafka_ends_with_bounds(tmp_path: Path) -> None:
-    """With JSON, which Spark parses more slowly than one core generates it, so that the search overloads Spark."""
-    guide_project(tmp_path, "\ntransport: {name: kafka, format: json}")
-    calibrate(tmp_path, "--transport", "kafka", "--format", "json")
-    ends_with_bounds(typed_in(tmp_path, "run", "my.yaml", "--json"))
-
-
-def test_the_guides_own_function_over_kafka_passes_up_to_what_can_be_generated(tmp_path: Path) -> None:
-    """In the default format Spark may be faster than the core that generates the load and runs the broker."""
-    guide_project(tmp_path, "\ntransport: kafka")
-    calibrate(tmp_path, "--transport", "kafka")
-    said = typed_in(tmp_path, "run", "my.yaml", "--json")
-    (finding,) = said.document["findings"]
-    if finding["status"] == "all-hold":
-        assert said.code == 0, said.err
-        assert "run `streamgauge calibrate`" in finding["sentence"]
-    else:
-        ends_with_bounds(said)
+@pytest.mark.parametrize("form", ["json", "binary"])
+def test_the_guides_own_function_over_kafka_ends_with_bounds_or_passes_all_that_can_be_generated(
+    form: str, tmp_path: Path
+) -> None:
+    """One core generates the load and runs the broker: Spark may be faster than that, so that no load overloads it."""
+    guide_project(tmp_path, f"\ntransport: {{name: kafka, format: {form}}}")
+    calibrate(tmp_path, "--transport", "kafka", "--format", form)
+    ends_with_bounds(typed_in(tmp_path, "run", "my.yaml", "--json"), may_pass_all=True)

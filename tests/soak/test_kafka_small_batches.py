@@ -1,4 +1,4 @@
-"""A whole run on a cluster that accepts small batches only; what it is made of is tested in tests/integration."""
+"""A whole run on a cluster that accepts small batches only; its parts are tested in tests/integration."""
 
 import tempfile
 from collections.abc import Iterator

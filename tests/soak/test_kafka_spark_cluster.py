@@ -10,8 +10,8 @@ from real_trial import PLACEMENT
 from test_kafka_canaries import holding, secret_file, secured, watching
 
 from streamgauge.run.monitor.monitor import available
-from streamgauge.transports.kafka.brokers.admin import Administration
-from streamgauge.transports.kafka.brokers.start import until
+from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
+from streamgauge.transports.kafka.brokers.start import wait_until
 
 pytestmark = [
     pytest.mark.soak,
@@ -48,7 +48,7 @@ def is_a_result(said: Said) -> None:
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
-def test_a_cluster_that_demands_tls_and_scram_gives_a_result_and_keeps_no_topic_and_no_secret(
+def test_a_cluster_that_requires_tls_and_scram_gives_a_result_and_keeps_no_topic_and_no_secret(
     tmp_path: Path, form: str
 ) -> None:
     with watching() as watched, secured(tmp_path / "broker") as broker:
@@ -57,15 +57,15 @@ def test_a_cluster_that_demands_tls_and_scram_gives_a_result_and_keeps_no_topic_
         assert security.authority is not None
         (tmp_path / "user").mkdir()
         (tmp_path / "user" / "authority.pem").write_bytes(security.authority.read_bytes())
-        password = "{env: OURS}" if form == "binary" else secret_file(tmp_path, "password", broker.password)
+        password = "{env: PASSWORD}" if form == "binary" else secret_file(tmp_path, "password", broker.password)
         # the path of the certificate is relative to the folder in which the command is typed
         cluster = COMPLETE.format(broker.cluster.bootstrap, "authority.pem", security.user, password)
         text = MEASURE.format(cluster=cluster, more=f"format: {form}, ", find="nothing", load="{rate: 2k/s}")
         experiment = write(tmp_path / "user", text)
-        said, pid = typed("run", experiment.name, "--json", cwd=tmp_path / "user", OURS=broker.password)
+        said, pid = typed("run", experiment.name, "--json", cwd=tmp_path / "user", PASSWORD=broker.password)
         is_a_result(said)
-        admin = Administration(broker.cluster, until)
-        assert admin.runs() == {}, "no topic is left behind"
+        admin = KafkaAdmin(broker.cluster, wait_until)
+        assert admin.topics_by_run() == {}, "no topic is left behind"
         secrets = [broker.password, broker.keystore_password]
         assert holding(broker.logs, secrets) == []
     assert holding(out, ["SCRAM-SHA-512"]), "the experiment is kept"
@@ -75,7 +75,7 @@ def test_a_cluster_that_demands_tls_and_scram_gives_a_result_and_keeps_no_topic_
     assert any(b"spark.jars" in line for line in lines), "Spark was looked at"
     assert not [line for line in lines if any(word.encode() in line for word in secrets)]
     known = {child for child, seen in watched.environments.items() if any(secrets[0].encode() in e for e in seen)}
-    assert known <= {pid}, "the run itself was given it; the processes that it starts were not"
+    assert known <= {pid}, "the run itself has it; the processes that it starts do not"
 
 
 def test_a_run_on_a_cluster_is_resumed_there(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_a_run_on_a_cluster_is_resumed_there(tmp_path: Path) -> None:
     said, _ = typed("resume", "--budget", "1h", "--json", cwd=tmp_path)
     assert len(said.document["trials"]) > begun, said.err
     assert {trial["verdict"] for trial in said.document["trials"]} <= {"SUSTAINED", "UNDECIDED", "INVALID"}
-    assert said.document["run"] not in administration().runs(), "no topic is left behind"
+    assert said.document["run"] not in administration().topics_by_run(), "no topic is left behind"
 
 
-def test_the_ceiling_over_a_cluster_is_calibrated_and_used(tmp_path: Path) -> None:
+def test_the_maximum_load_over_a_cluster_is_calibrated_and_used(tmp_path: Path) -> None:
     cluster = f"{{bootstrap: '{shared().cluster.bootstrap}'}}"
     text = MEASURE.format(cluster=cluster, more="", find="nothing", load="{rate: 1k/s}")
     experiment = write(tmp_path, text.replace("name: spark, warm_load: 2k/s, warm_limit: 30s", "name: reference"))

@@ -1,4 +1,4 @@
-"""A run over a broker of ours as a user types it: with nothing but an experiment, in the folder where it lies."""
+"""A run over a local broker as a user types it: with nothing but an experiment, in the folder of its file."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from test_kafka_cli import MEASURE, typed
 pytestmark = needs_kafka
 
 
-def test_a_run_over_a_broker_of_ours_needs_no_more_than_its_experiment(tmp_path: Path) -> None:
+def test_a_run_over_a_local_broker_needs_no_more_than_its_experiment(tmp_path: Path) -> None:
     said = typed(tmp_path, MEASURE)
     assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed its trials
     assert (tmp_path / "runs" / said.document["run"]).is_dir()

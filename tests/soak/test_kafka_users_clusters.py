@@ -1,4 +1,4 @@
-"""A cluster that gives its users few rights, or quotas: what is missing is told, and the guide's list is enough."""
+"""A cluster that gives its users few rights, or quotas: what is missing is reported, and the guide's list is enough."""
 
 import re
 import subprocess
@@ -22,9 +22,16 @@ from kafka_broker import fresh_topic, launched, needs_kafka, shared
 from kafka_events import KINDS
 from test_kafka_canaries import Secured, secret_file
 
-from streamgauge.transports.kafka.brokers.admin import Administration
-from streamgauge.transports.kafka.brokers.start import start_brokers, until
-from streamgauge.transports.kafka.client.producer import Part, Producer, Sending, TooFarBehind, open_producer
+from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
+from streamgauge.transports.kafka.brokers.start import start_brokers, wait_until
+from streamgauge.transports.kafka.client.producer import (
+    Producer,
+    ProducerFull,
+    ProducerSettings,
+    RecordColumns,
+    TopicPartition,
+    open_producer,
+)
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 STRICT = {
@@ -84,14 +91,14 @@ def rights() -> list[str]:
     return re.findall(r"`(\w+)`", said)
 
 
-def test_rights_that_are_missing_are_told_and_those_of_the_guide_will_do(tmp_path: Path) -> None:
+def test_missing_rights_are_reported_and_those_of_the_guide_are_enough(tmp_path: Path) -> None:
     assert {*rights()} == {"Create", "Describe", "DescribeConfigs", "Write", "Read", "Delete"}
     out = tmp_path / "runs"
     with strict(tmp_path / "broker") as (broker, chief):
         experiment = broker.experiment(tmp_path, "mine.yaml", secret_file(tmp_path, "password", broker.password))
         said = streamgauge("run", experiment, "--out", out)
         assert said.code == 2, said.err
-        assert "cannot make the topic" in said.err
+        assert "cannot create the topic" in said.err
         assert "needs the rights Create, Describe, DescribeConfigs, Write, Read and Delete" in said.err
         allow(chief, *(right for right in rights() if right not in ("Delete", "DescribeConfigs")))
         said = streamgauge("run", experiment, "--out", out)
@@ -101,7 +108,7 @@ def test_rights_that_are_missing_are_told_and_those_of_the_guide_will_do(tmp_pat
         allow(chief, "Read", on=ResourceType.GROUP)
         said = streamgauge("run", experiment, "--out", out)
         assert said.code == 2, said.err
-        assert "cannot remove the topic streamgauge.check-" in said.err
+        assert "cannot delete the topic streamgauge.check-" in said.err
         assert "needs the rights" in said.err
         allow(chief, "Delete")
         assert "Deleted 2 topics" in streamgauge("clean", "--cluster", experiment, "--out", out, "--yes").err
@@ -122,7 +129,7 @@ def test_rights_that_are_missing_are_told_and_those_of_the_guide_will_do(tmp_pat
         )
         assert said.code in (0, 3, 6), said.err
         assert any(trial["measured"]["account"]["observed"] for trial in said.document["trials"]), said.err
-        assert until(lambda: Administration(broker.cluster, until).runs() == {}, 20), "no topic is left"
+        assert wait_until(lambda: KafkaAdmin(broker.cluster, wait_until).topics_by_run() == {}, 20), "no topic is left"
 
 
 @contextmanager
@@ -138,29 +145,30 @@ def quota(rate: int) -> Iterator[None]:
             subprocess.run([*tool, "--delete-config", "producer_byte_rate"], check=True, capture_output=True)
 
 
-def overload(producer: Producer) -> None:
+def overload(producer: Producer, topic: str) -> None:
     """Publish far more than the quota allows, until the producer gives up."""
-    part = Part(None, np.zeros((1_000, 100), np.uint8), np.zeros(1_000, np.int64))
+    part = RecordColumns(None, np.zeros((1_000, 100), np.uint8), np.zeros(1_000, np.int64))
     for _ in range(400):
-        producer.publish({0: part})
-        producer.attend(0.05)
+        producer.publish({TopicPartition(topic, 0): part})
+        producer.poll(0.05)
 
 
 def test_a_quota_is_named_if_the_cluster_does_not_keep_up() -> None:
-    name, sending = fresh_topic(), Sending(batch=10_000, backlog=1 << 20, in_flight=1)
+    name, sending = fresh_topic(), ProducerSettings(batch=10_000, backlog=1 << 20, in_flight=1)
     with quota(2_000):
         for kind in KINDS:
-            producer = open_producer(shared().cluster, name, time.monotonic_ns, sending, kind)
-            with pytest.raises(TooFarBehind, match=r"a quota of the cluster delayed this client by \d+ ms"):
-                overload(producer)
+            producer = open_producer(shared().cluster, [name], time.monotonic_ns, sending, kind)
+            with pytest.raises(ProducerFull, match=r"a quota of the cluster delayed this client by \d+ ms"):
+                overload(producer, name)
             producer.close()
 
 
 def test_a_request_has_no_more_bytes_than_a_broker_accepts_however_many_partitions_there_are() -> None:
     name, partitions = fresh_topic(120), 120
-    part = Part(None, np.zeros((9_000, 100), np.uint8), np.zeros(9_000, np.int64))
-    producer = open_producer(shared().cluster, name, time.monotonic_ns, Sending(), "vectorised")
-    producer.publish(dict.fromkeys(range(partitions), part))
+    part = RecordColumns(None, np.zeros((9_000, 100), np.uint8), np.zeros(9_000, np.int64))
+    producer = open_producer(shared().cluster, [name], time.monotonic_ns, ProducerSettings(), "vectorised")
+    places = [TopicPartition(name, p) for p in range(partitions)]
+    producer.publish(dict.fromkeys(places, part))
     producer.flush(60)
-    assert producer.acknowledged() == dict.fromkeys(range(partitions), 9_000)
+    assert producer.acknowledged() == dict.fromkeys(places, 9_000)
     producer.close()

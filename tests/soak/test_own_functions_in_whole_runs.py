@@ -23,7 +23,7 @@ trial: {duration: 30s, warmup: 5s}
 
 
 def is_right(folder: Path, engine: str) -> None:
-    """One plain measurement of the guide's function: rows were compared, and none was lost, doubled or wrong."""
+    """One plain measurement of the guide's function: rows were compared, and none was lost, duplicate or wrong."""
     text = re.sub(r"^engine: .*$", "", (folder / "my.yaml").read_text(encoding="utf-8"), flags=re.MULTILINE)
     workload = re.search(r"^workload:.*$", text, re.MULTILINE)
     assert workload is not None

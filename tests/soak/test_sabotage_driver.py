@@ -5,22 +5,21 @@ or, where the load was held all the same, SUSTAINED.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from kafka_broker import needs_kafka
+from kafka_trial import choice_of, local_kafka
 from real_trial import PLACEMENT, Played, hogs, play, stop_for, trial
 
-from streamgauge.cli.cache import cache_folder
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.facts import BROKER
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
-from streamgauge.transports.kafka.options import KafkaOptions
-from streamgauge.transports.kafka.transport import Ground, Kafka
+from streamgauge.transports.kafka.open_kafka import OpenKafka
 
 pytestmark = [
     pytest.mark.soak,
@@ -49,23 +48,20 @@ def long(share: float, capacity: float, number: int = 1, transport: TransportCho
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[Kafka]:
-    with tempfile.TemporaryDirectory(prefix="sg") as short:
-        place = Path(short)
-        with Kafka(KafkaOptions(), "sabotage", place / "sessions", Ground(cache_folder(), place)) as found:
-            yield found
+def kafka() -> Iterator[OpenKafka]:
+    with local_kafka("sabotage") as found:
+        yield found
 
 
 @needs_kafka
 @pytest.mark.parametrize("time", TIMES)
 @pytest.mark.parametrize("share", LOADS)
 def test_a_broker_that_is_stopped_for_three_seconds_makes_a_trial_invalid_and_is_named(
-    share: float, time: int, tmp_path: Path, kafka: Kafka
+    share: float, time: int, tmp_path: Path, kafka: OpenKafka
 ) -> None:
-    choice = TransportChoice("kafka", kafka.options.dumped())
-    asked = long(share, KAFKA_CAPACITY, 1 + time + 100 * round(100 * share), choice)
-    stop: dict[int, Callable[[], object]] = {6: lambda: stop_for(kafka.processes[0].pid, 3.0)}
-    played = play(asked, tmp_path / "trial", stop, kafka=kafka)
+    asked = long(share, KAFKA_CAPACITY, 1 + time + 100 * round(100 * share), choice_of(kafka.options))
+    stop: dict[int, Callable[[], object]] = {6: lambda: stop_for(kafka.processes()[BROKER][0].pid, 3.0)}
+    played = play(asked, tmp_path / "trial", stop, transport=kafka)
     print(_line("broker stopped", share, played))
     assert played.verdict.kind is VerdictKind.INVALID, played
     assert played.measured.append_delay_worst > 2 * SECOND, "the events of the standstill are counted"

@@ -11,8 +11,8 @@ import pytest
 from real_trial import PLACEMENT, Played, Sabotage, hogs, objectives, play, trial
 
 from streamgauge.judge.decide import driver_faults
-from streamgauge.judge.disturbed import MOST_TAKEN, slowed
-from streamgauge.model.measurement import SLIGHTLY_TAKEN, VerdictKind
+from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE, was_slowed
+from streamgauge.model.measurement import NEGLIGIBLE_SHARE, VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
@@ -70,13 +70,13 @@ def test_case_13_half_of_the_capacity_is_sustained_although_others_used_the_syst
 ) -> None:
     played = disturbed(0.5, length, time, tmp_path / "trial")
     if driver_faults(played.recording, played.measured, objectives()):
-        assert played.verdict.kind is VerdictKind.INVALID, played  # it stands only if the generator met its plan
+        assert played.verdict.kind is VerdictKind.INVALID, played  # it is valid only if the generator met its plan
         return
     assert played.verdict.kind is VerdictKind.SUSTAINED, played
-    assert played.measured.foreign_share > SLIGHTLY_TAKEN, played
-    assert ("latencies are upper bounds" in played.reasons) == slowed(played.measured), played
+    assert played.measured.foreign_share > NEGLIGIBLE_SHARE, played
+    assert ("latencies are upper bounds" in played.reasons) == was_slowed(played.measured), played
     if length == "whole trial":
-        assert played.measured.foreign_share > MOST_TAKEN, played
+        assert played.measured.foreign_share > MAX_FOREIGN_SHARE, played
 
 
 @pytest.mark.parametrize("time", TIMES)
@@ -87,7 +87,7 @@ def test_case_13_nearly_all_of_the_capacity_never_fails_plainly_while_others_use
     played = disturbed(0.97, length, time, tmp_path / "trial")
     verdict, taken = played.verdict, played.measured.foreign_share
     assert verdict.kind in (VerdictKind.SUSTAINED, VerdictKind.INVALID, VerdictKind.OVERLOADED), played
-    assert verdict.holds is not False or taken <= SLIGHTLY_TAKEN, played
+    assert verdict.holds is not False or taken <= NEGLIGIBLE_SHARE, played
     if verdict.kind is VerdictKind.OVERLOADED and verdict.holds is None:
-        assert verdict.taken > SLIGHTLY_TAKEN, played
+        assert verdict.taken > NEGLIGIBLE_SHARE, played
         assert "it counts as a failure at" in played.reasons, played

@@ -1,4 +1,4 @@
-"""Every fault by itself and at every moment. What each change is held to is in tests/integration/test_sabotage.py."""
+"""Every fault by itself and at every moment. Every change must pass tests/integration/test_sabotage.py."""
 
 import os
 import signal
@@ -19,8 +19,8 @@ pytestmark = [
 
 @pytest.mark.parametrize("step", [100 * MILLI, -100 * MILLI])
 def test_a_step_of_the_wall_clock_makes_a_trial_invalid(step: int, tmp_path: Path) -> None:
-    told = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": step}
-    played = play(trial(), tmp_path, rewrite=lambda order: order.model_copy(update=told))
+    changes = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": step}
+    played = play(trial(), tmp_path, driver_changes=changes)
     played.is_(VerdictKind.INVALID, "the wall clock jumped by", "stop the process that sets it")
     assert played.measured.clock_step == pytest.approx(100 * MILLI, abs=30 * MILLI)
 
@@ -31,14 +31,14 @@ def test_a_generator_that_is_stopped_for_half_a_second_makes_a_trial_invalid(tmp
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
 
 
-@pytest.mark.parametrize("second", [2, 3], ids=["under load", "in the tail"])
+@pytest.mark.parametrize("second", [2, 3], ids=["under load", "in the drain phase"])
 @pytest.mark.parametrize("role", [DRIVER, COLLECTOR])
 def test_a_driver_or_collector_that_is_killed_makes_a_trial_invalid(role: str, second: int, tmp_path: Path) -> None:
     played = play(trial(), tmp_path, {second: lambda: os.kill(child(role), signal.SIGKILL)})
     played.is_(
         VerdictKind.INVALID, "the load driver failed: ", "driver 0 ended" if role == DRIVER else "collector ended"
     )
-    assert not played.verdict.stops_run, "a driver that died says nothing of the outputs"
+    assert not played.verdict.stops_run, "a load driver that ended says nothing about the outputs"
 
 
 @pytest.mark.parametrize(

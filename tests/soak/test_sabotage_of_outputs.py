@@ -1,4 +1,4 @@
-"""Sabotage of what a system puts out, on real processes: five times each at half and at nearly all of its capacity."""
+"""Sabotage of the outputs of a system, on real processes: five times each at half and at nearly all of its capacity."""
 
 from pathlib import Path
 

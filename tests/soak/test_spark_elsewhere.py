@@ -1,4 +1,4 @@
-"""A run of Spark that was sent on: its folder alone says on another machine what it said on its own."""
+"""A run of Spark that was copied to another machine: its folder alone gives the same report there."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ import pytest
 from cli_session import start, streamgauge, write
 from elsewhere import Elsewhere
 from real_run import calibrated
-from spark_trial import PLACEMENT
+from real_trial import PLACEMENT
 
 from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
@@ -30,7 +30,7 @@ trial: {duration: 6s, warmup: 1s, limit: 6s}
 """
 
 
-def test_a_run_says_the_same_on_another_machine(tmp_path: Path) -> None:
+def test_a_run_is_reported_the_same_on_another_machine(tmp_path: Path) -> None:
     made = tmp_path / "runs"
     ran = start("run", write(tmp_path, EXPERIMENT), "--out", calibrated(made), "--json")
     _, err = ran.communicate(timeout=600)

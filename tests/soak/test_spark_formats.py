@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from streamgauge.cli.cache import cache_folder
-from streamgauge.engines.spark.connect.kafka import ROW, reading, writing
-from streamgauge.engines.spark.session import connector
+from streamgauge.cli.environment import cache_folder
+from streamgauge.engines.spark.connect.kafka import ROW, decode_sql, encode_sql
+from streamgauge.engines.spark.options import SparkOptions
+from streamgauge.engines.spark.requirements import connector_jars
 from streamgauge.transports.kafka.formats.columns import FormatName
 from streamgauge.transports.kafka.formats.formats import open_format, output_format
 
@@ -32,7 +33,7 @@ NAMES: tuple[FormatName, ...] = ("json", "binary", "avro")
 def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.session.timeZone", "Asia/Kathmandu")
-    builder = builder.config("spark.jars", ",".join(map(str, connector(cache_folder()))))
+    builder = builder.config("spark.jars", ",".join(map(str, connector_jars(SparkOptions(), "kafka", cache_folder()))))
     session = builder.getOrCreate()
     yield session
     session.stop()
@@ -57,7 +58,7 @@ def rows() -> pa.RecordBatch:
 def test_spark_reads_the_events_that_are_written_here(spark: SparkSession, name: FormatName) -> None:
     batch, form = rows(), open_format(name, SCHEMA)
     values = pa.array([value.tobytes() for value in form.encode(batch)], pa.binary())
-    how = reading(name, SCHEMA)
+    how = decode_sql(name, SCHEMA)
     read = spark.createDataFrame(pa.table({"value": values})).selectExpr(f"{how.parsed} AS {ROW}")
     table = read.selectExpr(*how.columns).toArrow()
     assert table.column_names == SCHEMA.names
@@ -70,7 +71,7 @@ def test_spark_reads_the_events_that_are_written_here(spark: SparkSession, name:
 def test_outputs_that_spark_writes_are_read_with_every_sign_and_null(spark: SparkSession, name: FormatName) -> None:
     batch = outputs()
     rows = spark.createDataFrame(pa.Table.from_batches([batch])).selectExpr(
-        f"CAST({writing(name, SCHEMA)} AS BINARY) AS value"
+        f"CAST({encode_sql(name, SCHEMA)} AS BINARY) AS value"
     )
     values = rows.toArrow().column("value").combine_chunks().cast(pa.binary())
     assert values.null_count == 0
@@ -100,7 +101,7 @@ def mixed(nulls: bool) -> pa.RecordBatch:
 def test_spark_reads_events_with_floats_and_text(spark: SparkSession, name: FormatName) -> None:
     batch = mixed(nulls=False)
     values = pa.array([value.tobytes() for value in open_format(name, MIXED).encode(batch)], pa.binary())
-    how = reading(name, MIXED)
+    how = decode_sql(name, MIXED)
     read = spark.createDataFrame(pa.table({"value": values})).selectExpr(f"{how.parsed} AS {ROW}")
     table = read.selectExpr(*how.columns).toArrow()
     columns = [column.combine_chunks().cast(field.type) for column, field in zip(table.columns, MIXED, strict=True)]
@@ -111,7 +112,7 @@ def test_spark_reads_events_with_floats_and_text(spark: SparkSession, name: Form
 def test_outputs_with_floats_and_text_that_spark_writes_are_read(spark: SparkSession, name: FormatName) -> None:
     batch = mixed(nulls=True)
     rows = spark.createDataFrame(pa.Table.from_batches([batch])).selectExpr(
-        f"CAST({writing(name, MIXED)} AS BINARY) AS value"
+        f"CAST({encode_sql(name, MIXED)} AS BINARY) AS value"
     )
     values = rows.toArrow().column("value").combine_chunks().cast(pa.binary())
     assert repr(output_format(name, MIXED).decode(values).to_pylist()) == repr(batch.to_pylist())

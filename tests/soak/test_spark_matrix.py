@@ -1,4 +1,4 @@
-"""Spark at length: ten million events in every variant, and the faults that take a session of their own.
+"""Spark at length: ten million events in every variant, and the faults that need a separate session.
 
 ``STREAMGAUGE_SPARK_EVENTS`` says how many events each trial has.
 """
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from real_trial import as_if_quiet
-from spark_trial import MY_JOB, PLACEMENT, play_spark, spark_session, spark_trial, survive
+from real_trial import PLACEMENT, as_if_quiet
+from spark_trial import MY_JOB, play_spark, spark_session, spark_trial, survive
 
-from streamgauge.engines.spark.engine import SparkSession
+from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.run.monitor.monitor import available
 
@@ -25,7 +25,7 @@ FAST, LOAD, LENGTH = 500_000.0, 50_000.0, 4
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSystem]:
     with spark_session(tmp_path_factory.mktemp("session")) as standing:
         yield standing
 
@@ -40,8 +40,8 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("partitions", [1, 3])
 @pytest.mark.parametrize("state_store", ["memory", "rocksdb"])
 @pytest.mark.parametrize("variant", ["naive", "panes"])
-def test_outputs_are_exactly_the_reference_answer(
-    session: SparkSession, tmp_path: Path, variant: str, state_store: str, partitions: int
+def test_outputs_are_exactly_the_reference_result(
+    session: SparkSystem, tmp_path: Path, variant: str, state_store: str, partitions: int
 ) -> None:
     way = {"variant": variant, "state_store": state_store}
     asked = spark_trial(FAST, round(EVENTS / FAST), way, partitions=partitions)
@@ -60,7 +60,7 @@ def test_nothing_is_lost_or_doubled_across_kill_and_restart(tmp_path: Path, vari
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), account
 
 
-def test_without_a_reference_it_is_judged_unchecked(session: SparkSession, tmp_path: Path, job: Path) -> None:
+def test_without_a_reference_it_is_judged_unchecked(session: SparkSystem, tmp_path: Path, job: Path) -> None:
     options = {"pipeline": f"{job}:expensive"}
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
     assert played.verdict.kind is not VerdictKind.FAILED, played
@@ -69,7 +69,7 @@ def test_without_a_reference_it_is_judged_unchecked(session: SparkSession, tmp_p
 
 
 def test_outputs_that_the_reference_does_not_have_fail_the_trial(
-    session: SparkSession, tmp_path: Path, job: Path
+    session: SparkSystem, tmp_path: Path, job: Path
 ) -> None:
     options = {"pipeline": f"{job}:expensive", "reference": f"{job}:counted_wrongly"}
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
@@ -77,20 +77,20 @@ def test_outputs_that_the_reference_does_not_have_fail_the_trial(
     assert played.verdict.stops_run
 
 
-def test_a_job_out_of_memory_says_so_and_what_to_raise(tmp_path: Path, job: Path) -> None:
+def test_a_job_out_of_memory_is_reported_with_the_option_to_raise(tmp_path: Path, job: Path) -> None:
     options = {"pipeline": f"{job}:hoards", "memory": "512MiB"}
     with spark_session(tmp_path / "session", options) as mine:
         played = as_if_quiet(play_spark(spark_trial(LOAD, 10, options), mine, tmp_path / "trial"))
         played.is_(VerdictKind.FAILED, "out of memory", "engine.memory")
 
 
-def test_a_pipeline_that_drops_one_key_loses_outputs(session: SparkSession, tmp_path: Path, job: Path) -> None:
+def test_a_pipeline_that_drops_one_key_loses_outputs(session: SparkSystem, tmp_path: Path, job: Path) -> None:
     options = {"pipeline": f"{job}:forgets_a_pack", "reference": f"{job}:packs"}
     played = as_if_quiet(play_spark(spark_trial(LOAD, LENGTH, options), session, tmp_path))
     played.is_(VerdictKind.FAILED, "were lost")
 
 
-def test_small_micro_batches_without_a_pause_lose_nothing(session: SparkSession, tmp_path: Path) -> None:
+def test_small_micro_batches_without_a_pause_lose_nothing(session: SparkSystem, tmp_path: Path) -> None:
     asked = spark_trial(LOAD, LENGTH, {"max_batch": 50_000, "trigger": "0s"}, partitions=3)
     account = play_spark(asked, session, tmp_path).measured.account
     assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), account
@@ -103,8 +103,8 @@ def test_small_micro_batches_without_a_pause_lose_nothing(session: SparkSession,
         ("no_frame", ["returned int; it must return a streaming DataFrame"]),
     ],
 )
-def test_a_function_that_cannot_be_run_is_said_to_be_the_users(
-    session: SparkSession, tmp_path: Path, job: Path, function: str, words: list[str]
+def test_a_function_that_cannot_be_run_is_reported_as_the_users(
+    session: SparkSystem, tmp_path: Path, job: Path, function: str, words: list[str]
 ) -> None:
     played = play_spark(spark_trial(LOAD, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)
     played.is_(VerdictKind.FAILED, *words)

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and kill -9 in the middle of a Spark trial leave no process and no stray file of ours."""
+"""Ctrl-C, SIGTERM and kill -9 in the middle of a Spark trial leave no process and no stray file."""
 
 import os
 import secrets
@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from cli_session import start, streamgauge
 from real_run import calibrated
-from real_trial import COLLECTOR, DRIVER
+from real_trial import COLLECTOR, DRIVER, PLACEMENT
 from spark_trial import PATIENCE as SPARKS_PATIENCE
-from spark_trial import PLACEMENT
 from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
 
 from streamgauge.run.monitor.monitor import available
@@ -34,13 +33,13 @@ SPARK, JVM, WORKERS = (
     "pyspark.daemon",
 )
 SHARED = (Path("/tmp"), Path("/dev/shm"))  # noqa: S108
-OURS = ("streamgauge", "spark", "blockmgr", "lib", "snappy", "pyspark", "artifacts")
-"""How names begin that we, Spark or its libraries give to files outside the run."""
+OWN = ("streamgauge", "spark", "blockmgr", "lib", "snappy", "pyspark", "artifacts")
+"""How the names of files begin that streamgauge, Spark or its libraries write outside the run."""
 
 
 def strays() -> set[Path]:
-    """Files that are ours, or could be, where all programs put theirs."""
-    return {path for folder in SHARED for path in folder.iterdir() if path.name.startswith(OURS)}
+    """Files that this run may have written into the folders that all programs share."""
+    return {path for folder in SHARED for path in folder.iterdir() if path.name.startswith(OWN)}
 
 
 def ctrl_c(process: subprocess.Popen[str]) -> None:
@@ -93,9 +92,9 @@ def test_nothing_of_spark_outlives_the_command(
 
     (session,) = runs.glob("*/sessions/*")
     if code == 130:
-        assert not (session / "tmp").exists(), "what Spark does not need to leave behind"
+        assert not (session / "tmp").exists(), "its temporary files"
     assert streamgauge("clean", "--yes", "--out", runs).code == 0
     assert not (session / "tmp").exists()
     assert not list(runs.rglob("*.sock"))
     assert not list(runs.glob("*/trials/*"))
-    assert (session / "spark.log").exists(), "the log tells why it ended"
+    assert (session / "spark.log").exists(), "the log shows why it ended"

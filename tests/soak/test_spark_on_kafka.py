@@ -1,4 +1,4 @@
-"""Spark over Kafka in every format, in update and in real-time mode, and what it leaves nowhere."""
+"""Spark over Kafka in every format, in update and in real-time mode."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from spark_kafka_trial import kafka_session, on_kafka, play_on_kafka
 from spark_trial import MY_JOB
 from test_kafka_spark import REFUNDS
 
-from streamgauge.engines.spark.engine import SparkSession
+from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
@@ -37,7 +37,7 @@ REAL_TIME: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSystem]:
     """One warm session for all trials of this file: with slots for real-time mode."""
     folder = tmp_path_factory.mktemp("session")
     with kafka_session(folder, {"slots": 4, "shuffle_partitions": 2}) as standing:
@@ -49,18 +49,18 @@ def ingesting(asked: Trial) -> Trial:
     return replace(asked, workload="ingest", params=IngestParams().model_dump())
 
 
-def is_exact(played: Played, session: SparkSession) -> None:
+def is_exact(played: Played, session: SparkSystem) -> None:
     account = played.measured.account
     assert account.checked, played
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0), played
     assert account.observed, played
-    assert session.left() == ()
+    assert session.leftovers() == ()
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
 @pytest.mark.parametrize("mode", ["append", "update"])
 def test_windows_are_exact_in_every_format_and_output_mode(
-    session: SparkSession, tmp_path: Path, form: str, mode: str
+    session: SparkSystem, tmp_path: Path, form: str, mode: str
 ) -> None:
     options = {"output_mode": mode, "shuffle_partitions": 2}
     played = play_on_kafka(on_kafka(LOAD, LENGTH, options, {"format": form}), tmp_path, session)
@@ -69,20 +69,20 @@ def test_windows_are_exact_in_every_format_and_output_mode(
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
-def test_every_event_comes_through_once(session: SparkSession, tmp_path: Path, form: str) -> None:
+def test_every_event_comes_through_once(session: SparkSystem, tmp_path: Path, form: str) -> None:
     asked = ingesting(on_kafka(LOAD, LENGTH, {}, {"format": form}))
     played = play_on_kafka(asked, tmp_path, session)
     is_exact(played, session)
     assert played.measured.account.observed >= LOAD * LENGTH
 
 
-def test_micro_batches_may_be_bounded(session: SparkSession, tmp_path: Path) -> None:
+def test_micro_batches_may_be_bounded(session: SparkSystem, tmp_path: Path) -> None:
     played = play_on_kafka(on_kafka(LOAD, LENGTH, {"max_batch": 10_000, "trigger": "0s"}), tmp_path, session)
     is_exact(played, session)
 
 
 @pytest.mark.parametrize("job", ["windows", "ingest"])
-def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSession, tmp_path: Path, job: str) -> None:
+def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSystem, tmp_path: Path, job: str) -> None:
     # the first seconds of a session in another mode are its compiler's
     asked = on_kafka(FEW, 12, REAL_TIME, warmup=10 * SECOND)
     played = play_on_kafka(ingesting(asked) if job == "ingest" else asked, tmp_path, session)
@@ -93,7 +93,7 @@ def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSess
     assert settings["slots"] > len(settings["cores"])
 
 
-def test_positions_go_to_a_consumer_group_where_that_is_asked_for(session: SparkSession, tmp_path: Path) -> None:
+def test_positions_are_committed_to_a_consumer_group_if_the_option_is_set(session: SparkSystem, tmp_path: Path) -> None:
     from confluent_kafka import ConsumerGroupTopicPartitions  # noqa: PLC0415 - an extra
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415
 
@@ -114,7 +114,7 @@ def test_positions_go_to_a_consumer_group_where_that_is_asked_for(session: Spark
     assert 0 < seen[0] <= LOAD * LENGTH
 
 
-def test_a_function_of_ones_own_has_columns_of_its_own(session: SparkSession, tmp_path: Path) -> None:
+def test_the_outputs_of_a_users_function_have_their_own_columns(session: SparkSystem, tmp_path: Path) -> None:
     (tmp_path / "my_job.py").write_text(MY_JOB)
     own = {"pipeline": f"{tmp_path}/my_job.py:expensive", "reference": f"{tmp_path}/my_job.py:expected"}
     is_exact(play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": "json"}), tmp_path / "trial", session), session)
@@ -122,7 +122,7 @@ def test_a_function_of_ones_own_has_columns_of_its_own(session: SparkSession, tm
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
 def test_numbers_below_zero_and_nulls_are_exact_in_every_format(
-    session: SparkSession, tmp_path: Path, form: str
+    session: SparkSystem, tmp_path: Path, form: str
 ) -> None:
     (tmp_path / "my_job.py").write_text(REFUNDS)
     own = {"pipeline": f"{tmp_path}/my_job.py:refunds", "reference": f"{tmp_path}/my_job.py:expected"}
@@ -137,8 +137,8 @@ def test_numbers_below_zero_and_nulls_are_exact_in_every_format(
         ("price + 1", "avro", "the output column (price + 1) cannot be written as avro"),
     ],
 )
-def test_an_output_that_cannot_travel_is_named_before_there_is_a_load(
-    session: SparkSession, tmp_path: Path, column: str, form: str, sentence: str
+def test_an_output_column_that_cannot_be_written_is_named_before_the_load_begins(
+    session: SparkSystem, tmp_path: Path, column: str, form: str, sentence: str
 ) -> None:
     (tmp_path / "my_job.py").write_text(f"def words(purchases):\n    return purchases.selectExpr('{column}')\n")
     own = {"pipeline": f"{tmp_path}/my_job.py:words"}
@@ -148,7 +148,7 @@ def test_an_output_that_cannot_travel_is_named_before_there_is_a_load(
     assert not len(played.recording.seconds), "no load was generated"
 
 
-def test_a_name_with_any_characters_is_written_as_binary(session: SparkSession, tmp_path: Path) -> None:
+def test_a_name_with_any_characters_is_written_as_binary(session: SparkSystem, tmp_path: Path) -> None:
     name = "sum of prices (`-€`)"
     job = f"def odd(purchases):\n    return purchases.withColumnRenamed('price', {name!r}).drop('due', 'ingested')\n"
     (tmp_path / "my_job.py").write_text(job)

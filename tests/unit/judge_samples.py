@@ -9,7 +9,7 @@ from streamgauge.model.measurement import Interval
 from streamgauge.model.objective import Metric, Objective, Operator, Statistic
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
-from streamgauge.model.trial import Ask, Ending, Outcome, Purpose, Recording, Trial
+from streamgauge.model.trial import Ending, Outcome, Purpose, Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets
 
@@ -45,7 +45,7 @@ def trial(
     """A trial with its lengths in seconds."""
     return Trial(
         number=1,
-        ask=Ask("load", load, purpose),
+        ask=TrialRequest("load", load, purpose),
         workload="ingest",
         params={},
         engine="simulated",

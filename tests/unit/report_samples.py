@@ -9,12 +9,12 @@ import numpy as np
 from streamgauge.judge import measure
 from streamgauge.model.experiment import EngineChoice, Experiment, WorkloadChoice
 from streamgauge.model.facts import EngineFacts, Explanation, Phases, TrialFacts
-from streamgauge.model.finding import End, Finding
+from streamgauge.model.finding import Bound, Finding
 from streamgauge.model.measurement import LatencySummary, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
-from streamgauge.model.trial import Ask, Outcome, Purpose, Recording, Trial
+from streamgauge.model.trial import Outcome, Purpose, Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.report.view.run_report import JudgedTrial, RunReport
 from streamgauge.stats import buckets
@@ -26,7 +26,7 @@ WARMUP = 5
 def trial(number: int, load: float, purpose: Purpose = "probe") -> Trial:
     return Trial(
         number=number,
-        ask=Ask("load", load, purpose),
+        ask=TrialRequest("load", load, purpose),
         workload="windowed-aggregation",
         params={},
         engine="simulated",
@@ -81,8 +81,8 @@ FINDING = Finding(
     dimension="load",
     unit="rate",
     status="bracketed",
-    holds=End(100_000.0, (2,)),
-    fails=End(104_000.0, (3,)),
+    holds=Bound(100_000.0, (2,)),
+    fails=Bound(104_000.0, (3,)),
     sentence="sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 % apart)",
     notes=("102k/s could not be decided (trial 4)",),
     trials=4,

@@ -6,19 +6,19 @@ from streamgauge.model.experiment import (
     LOAD,
     Dimension,
     Experiment,
+    Goal,
     SearchPlan,
     Span,
     Strategy,
     TrialPlan,
-    What,
     WorkloadChoice,
 )
-from streamgauge.model.finding import Finding, Told
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import Verdict, VerdictKind
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.search import Search, build
 
-Answer = Callable[[Ask], Verdict]
+Answer = Callable[[TrialRequest], Verdict]
 
 HOLDS = Verdict(VerdictKind.SUSTAINED, ("the lag does not grow",))
 FAILS = Verdict(VerdictKind.OVERLOADED, ("the lag grows by 5%",))
@@ -34,7 +34,7 @@ ONE = Span(values=(1.0,))
 
 
 def experiment(
-    what: What = "sustainable-throughput",
+    what: Goal = "sustainable-throughput",
     span: Span = FIVE,
     strategy: Strategy = "binary",
     *,
@@ -64,16 +64,16 @@ def verdict(holds: bool) -> Verdict:
     return HOLDS if holds else FAILS
 
 
-def play(search: Search, answer: Answer, past: Sequence[Told] = ()) -> list[Told]:
+def play(search: Search, answer: Answer, past: Sequence[TrialResult] = ()) -> list[TrialResult]:
     """Ask and tell until the search is done."""
-    told = list(past)
-    while (ask := search.next(told)) is not None:
-        told.append(Told(ask, answer(ask), len(told) + 1))
-        assert len(told) < MOST, "the search does not end"
-    return told
+    results = list(past)
+    while (request := search.next(results)) is not None:
+        results.append(TrialResult(request, answer(request), len(results) + 1))
+        assert len(results) < MOST, "the search does not end"
+    return results
 
 
-def found(question: Experiment, answer: Answer) -> tuple[tuple[Finding, ...], list[Told]]:
+def found(question: Experiment, answer: Answer) -> tuple[tuple[Finding, ...], list[TrialResult]]:
     search = build(question, "simulated")
     past = play(search, answer)
     return search.findings(past), past

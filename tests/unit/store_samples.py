@@ -8,7 +8,7 @@ import numpy as np
 
 from streamgauge.model.experiment import EngineChoice, Experiment, Span, WorkloadChoice
 from streamgauge.model.facts import EngineFacts, TrialFacts
-from streamgauge.model.finding import End, Finding
+from streamgauge.model.finding import Bound, Finding
 from streamgauge.model.measurement import (
     Check,
     Estimate,
@@ -21,7 +21,7 @@ from streamgauge.model.measurement import (
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant, ramp
 from streamgauge.model.seconds import COLUMNS, KINDS, Account, Latencies, Seconds
-from streamgauge.model.trial import Ask, Outcome, Recording, Trial
+from streamgauge.model.trial import Outcome, Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.store import Run, Store, StoredTrial
 
@@ -78,8 +78,8 @@ FINDING = Finding(
     dimension="load",
     unit="rate",
     status="bracketed",
-    holds=End(7e5, (1, 3)),
-    fails=End(7.3e5, (2,)),
+    holds=Bound(7e5, (1, 3)),
+    fails=Bound(7.3e5, (2,)),
     sentence="a holds 700k/s and fails at 730k/s",
     trials=3,
 )
@@ -88,7 +88,7 @@ FINDING = Finding(
 def trial(number: int = 1, engine: str = "a") -> Trial:
     return Trial(
         number=number,
-        ask=Ask("load", 1e5, "probe", (("instances", 4.0),)),
+        ask=TrialRequest("load", 1e5, "probe", (("instances", 4.0),)),
         workload="windowed-aggregation",
         params={"window": 8 * SECOND},
         engine=engine,

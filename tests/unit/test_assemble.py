@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from streamgauge.model.layout import Placement
 from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.processes.placement import Placement
 from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES
 from streamgauge.run.driver.journals import SECONDS as DRIVEN
 from streamgauge.run.monitor.monitor import CORES

@@ -54,7 +54,7 @@ def test_values_below_two_milliseconds_are_exact() -> None:
 
 
 def test_a_negative_latency_has_no_bucket() -> None:
-    with pytest.raises(ValueError, match="count it apart"):
+    with pytest.raises(ValueError, match="count it separately"):
         buckets.index([5, -1])
 
 

@@ -10,15 +10,15 @@ from rich.console import Console
 from search_play import experiment
 
 from streamgauge.engines.reference.engine import ReferenceOptions
-from streamgauge.judge.generator import MOST_SEND_DELAY
+from streamgauge.judge.generator import MAX_SEND_DELAY
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.experiment import EngineChoice
-from streamgauge.processes.placement import place
+from streamgauge.processes.placement import assign_cores
 from streamgauge.report.render.terminal import render_calibration
-from streamgauge.run.calibrate.load_limit import with_ceiling
-from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SHARES, ScheduleLag, confirmed, timely_rates
+from streamgauge.run.calibrate.load_limit import with_max_load
+from streamgauge.run.calibrate.max_load import CONFIRM, PROBE, SHARES, SendDelay, confirmed, probe_rates
 from streamgauge.run.environment import machine_name
-from streamgauge.run.limits import Limits
+from streamgauge.run.trial.setup import RunLimits
 from streamgauge.store.calibrations import load, save, stale_workspaces, workspace
 from streamgauge.store.documents import encode, read_content
 
@@ -42,7 +42,7 @@ def test_the_newest_calibration_of_a_machine_and_placement_counts(tmp_path: Path
     assert load(tmp_path, "another box", "driver on 0") is None
 
 
-def test_a_calibration_over_kafka_stands_beside_the_one_over_the_queue(tmp_path: Path) -> None:
+def test_calibrations_over_kafka_and_over_the_queue_are_stored_separately(tmp_path: Path) -> None:
     long = "a machine whose name is so long that it would push everything else out of the name of a file " * 2
     over_kafka = replace(made(machine=long, queue=1.5e6), transport="kafka, binary records")
     save(tmp_path, over_kafka)
@@ -56,15 +56,15 @@ def test_a_calibration_over_kafka_stands_beside_the_one_over_the_queue(tmp_path:
 LONG_MACHINE = "AMD EPYC 9654 96-Core Processor, 192 cores"
 
 
-def layout(driver: range, sut: range) -> str:
-    """The sentence of a placement, as place.py writes it."""
+def placement_of(driver: range, sut: range) -> str:
+    """The sentence of a placement, as ``Placement`` has it."""
     cores = [", ".join(map(str, each)) for each in (driver, sut)]
     return f"the driver on core {cores[0]}, the system under test on core {cores[1]}"
 
 
 def test_a_calibration_of_another_core_layout_is_not_used(tmp_path: Path) -> None:
     """The names of both layouts begin with the same 120 characters."""
-    four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
+    four, eight = placement_of(range(188), range(188, 192)), placement_of(range(184), range(184, 192))
     save(tmp_path, made(LONG_MACHINE, four, queue=30e6))
     assert load(tmp_path, LONG_MACHINE, eight) is None
     save(tmp_path, made(LONG_MACHINE, eight, queue=10e6))
@@ -86,7 +86,7 @@ def older_name(root: Path, name: str, calibration: Calibration) -> Path:
 
 
 def test_a_calibration_under_its_older_name_is_read_if_its_content_matches(tmp_path: Path) -> None:
-    four, eight = layout(range(188), range(188, 192)), layout(range(184), range(184, 192))
+    four, eight = placement_of(range(188), range(188, 192)), placement_of(range(184), range(184, 192))
     cut = re.sub(r"[^a-z0-9]+", "-", f"{LONG_MACHINE}-{four}".lower())[:120] + ".json"
     older_name(tmp_path, cut, made(LONG_MACHINE, four))
     assert load(tmp_path, LONG_MACHINE, four) == made(LONG_MACHINE, four)
@@ -102,7 +102,7 @@ def test_a_new_calibration_takes_the_place_of_one_under_the_older_name(tmp_path:
     assert other.exists(), "another calibration is not removed"
 
 
-def test_a_person_reads_what_generator_and_broker_carry() -> None:
+def test_the_rates_of_generator_and_broker_are_shown() -> None:
     ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
     text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records"))
     assert "box, 2 cores; driver on 0; kafka, binary records\n" in text
@@ -110,21 +110,21 @@ def test_a_person_reads_what_generator_and_broker_carry() -> None:
     assert "collector" not in text
 
 
-def lag(rate: float, late: float = 2e6, achieved: float = 1.0, append: int = 0, seconds: float = PROBE) -> ScheduleLag:
+def lag(rate: float, late: float = 2e6, achieved: float = 1.0, append: int = 0, seconds: float = PROBE) -> SendDelay:
     worst = 300_000_000
-    return ScheduleLag(rate, achieved * rate, 150_000, round(late), worst, worst, 600, 1_000_000, append, seconds)
+    return SendDelay(rate, achieved * rate, 150_000, round(late), worst, worst, 600, 1_000_000, append, seconds)
 
 
 def probe(rate: float, late: float, timely: bool, seconds: float = PROBE) -> LagProbe:
     return LagProbe(rate, rate, 150_000.0, late, 300e6, timely, seconds)
 
 
-def test_a_search_goes_up_to_where_ticks_were_in_time() -> None:
-    assert replace(CEILINGS, believed=12e6).most == 12e6
+def test_a_search_goes_up_to_the_rate_at_which_sends_were_on_time() -> None:
+    assert replace(CEILINGS, believed=12e6).max_load == 12e6
 
 
 def test_a_calibration_from_before_that_was_looked_at_gives_four_fifths_of_the_flat_out_rate() -> None:
-    assert CEILINGS.most == 16e6
+    assert CEILINGS.max_load == 16e6
 
 
 def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> None:
@@ -138,9 +138,9 @@ def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> N
     assert load(tmp_path, "box, 2 cores", "driver on 0") == made()
 
 
-def test_it_is_looked_from_the_highest_share_down_to_the_first_where_ticks_are_in_time() -> None:
-    probes = timely_rates(20e6, lambda rate, long: lag(rate, 270e6 if rate > 12e6 else 20e6, seconds=long))
-    assert [(p.rate, p.seconds, p.timely) for p in probes] == [
+def test_rates_are_probed_from_the_highest_share_down_to_the_first_that_is_on_time() -> None:
+    probes = probe_rates(20e6, lambda rate, long: lag(rate, 270e6 if rate > 12e6 else 20e6, seconds=long))
+    assert [(p.rate, p.seconds, p.on_time) for p in probes] == [
         (16e6, PROBE, False),
         (12e6, PROBE, True),
         (12e6, CONFIRM, True),
@@ -148,30 +148,30 @@ def test_it_is_looked_from_the_highest_share_down_to_the_first_where_ticks_are_i
 
 
 def test_case_12_a_rate_that_is_late_over_the_length_of_a_trial_gives_way_to_the_next_lower_one() -> None:
-    def look(rate: float, long: float) -> ScheduleLag:
+    def look(rate: float, long: float) -> SendDelay:
         return lag(rate, 90e6 if long == CONFIRM and rate > 12e6 else 20e6, seconds=long)
 
-    assert [(p.rate, p.seconds) for p in timely_rates(20e6, look)] == [
+    assert [(p.rate, p.seconds) for p in probe_rates(20e6, look)] == [
         *((16e6, PROBE), (16e6, CONFIRM)),
         *((12e6, PROBE), (12e6, CONFIRM)),
     ]
 
 
-def late_when_long(rate: float, seconds: float) -> ScheduleLag:
+def late_when_long(rate: float, seconds: float) -> SendDelay:
     """In time in every short probe, and late over the length of a trial at more than 9M/s."""
     return lag(rate, 90e6 if seconds == CONFIRM and rate > 9e6 else 20e6, seconds=seconds)
 
 
-def of_probes(probes: list[ScheduleLag]) -> Calibration:
+def of_probes(probes: list[SendDelay]) -> Calibration:
     """The calibration that ends with these probes."""
-    seen = tuple(probe(p.rate, p.p99, p.timely, p.seconds) for p in probes)
+    seen = tuple(probe(p.rate, p.p99, p.on_time, p.seconds) for p in probes)
     ceilings = replace(CEILINGS, believed=probes[-1].rate, probes=seen, confirmed=confirmed(probes))
     return replace(made(), ceilings=ceilings)
 
 
-def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three_minutes_and_it_says_so() -> None:
-    probes = timely_rates(20e6, late_when_long)
-    assert [(p.rate, p.seconds, p.timely) for p in probes] == [
+def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three_minutes() -> None:
+    probes = probe_rates(20e6, late_when_long)
+    assert [(p.rate, p.seconds, p.on_time) for p in probes] == [
         *((16e6, PROBE, True), (16e6, CONFIRM, False)),
         *((12e6, PROBE, True), (12e6, CONFIRM, False)),
         (9e6, PROBE, True),
@@ -185,7 +185,7 @@ def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three
 
 
 def test_case_12_a_rate_that_was_in_time_over_the_length_of_a_trial_is_confirmed() -> None:
-    probes = timely_rates(20e6, lambda rate, long: lag(rate, seconds=long))
+    probes = probe_rates(20e6, lambda rate, long: lag(rate, seconds=long))
     assert confirmed(probes)
     assert "not confirmed" not in shown(of_probes(probes))
     assert "not confirmed" not in shown(made()), "older calibrations did not record it"
@@ -194,10 +194,10 @@ def test_case_12_a_rate_that_was_in_time_over_the_length_of_a_trial_is_confirmed
 def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_higher_one_was_in_time_for_a_while() -> (
     None
 ):
-    def look(rate: float, seconds: float) -> ScheduleLag:
+    def look(rate: float, seconds: float) -> SendDelay:
         return lag(rate, 20e6 if seconds == PROBE and rate > 11e6 else 90e6, seconds=seconds)
 
-    probes = timely_rates(20e6, look)
+    probes = probe_rates(20e6, look)
     assert probes[-1].rate == pytest.approx(SHARES[-1] * 20e6)
     assert of_probes(probes).problems()[-1] == (
         "INVALID",
@@ -206,42 +206,42 @@ def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_hig
 
 
 def test_case_12_whether_the_rate_is_confirmed_is_kept(tmp_path: Path) -> None:
-    save(tmp_path, of_probes(timely_rates(20e6, late_when_long)))
+    save(tmp_path, of_probes(probe_rates(20e6, late_when_long)))
     found = load(tmp_path, "box, 2 cores", "driver on 0")
     assert found is not None
     assert found.ceilings.confirmed is False
 
 
-def test_case_12_a_run_says_that_its_highest_load_is_not_confirmed(tmp_path: Path) -> None:
-    options = ReferenceOptions().model_dump()
+def test_case_12_a_run_shows_that_its_highest_load_is_not_confirmed(tmp_path: Path) -> None:
+    options = ReferenceOptions()
     asked = experiment()
-    asked = replace(asked, engines=(EngineChoice("reference", "reference", options),))
+    asked = replace(asked, engines=(EngineChoice("reference", "reference", options.model_dump()),))
     for timely in (True, False):
-        of = of_probes(timely_rates(20e6, late_when_long if not timely else lambda rate, long: lag(rate, seconds=long)))
-        save(tmp_path, replace(of, machine=machine_name(), placement=place(options).sentence))
+        of = of_probes(probe_rates(20e6, late_when_long if not timely else lambda rate, long: lag(rate, seconds=long)))
+        save(tmp_path, replace(of, machine=machine_name(), placement=assign_cores(int(options.cores)).sentence))
         said = list[str]()
-        assert with_ceiling(asked, tmp_path, "t", said.append, Limits()).ceiling == of.ceilings.most
+        assert with_max_load(asked, tmp_path, "t", said.append, RunLimits()).ceiling == of.ceilings.max_load
         assert [" 9M/s, over the length of a trial" in each for each in said] == ([] if timely else [True])
 
 
-def test_case_2_a_broker_that_appends_late_is_not_believed_at_that_rate() -> None:
-    assert not lag(1e6, append=MOST_SEND_DELAY).timely
+def test_case_2_a_rate_at_which_a_broker_appends_late_is_not_on_time() -> None:
+    assert not lag(1e6, append=MAX_SEND_DELAY).on_time
 
 
-def test_ticks_that_come_in_time_but_not_all_of_them_do_not_count() -> None:
-    probes = timely_rates(20e6, lambda rate, long: lag(rate, achieved=0.99 if rate > 9e6 else 0.996, seconds=long))
+def test_a_rate_that_is_not_reached_does_not_count_although_sends_are_on_time() -> None:
+    probes = probe_rates(20e6, lambda rate, long: lag(rate, achieved=0.99 if rate > 9e6 else 0.996, seconds=long))
     assert [p.rate for p in probes] == [16e6, 12e6, 9e6, 9e6]
 
 
 def test_safely_in_time_is_half_of_what_a_trial_may_have() -> None:
-    assert lag(1e6, MOST_SEND_DELAY / 2).timely
-    assert not lag(1e6, MOST_SEND_DELAY / 2 + 1).timely
+    assert lag(1e6, MAX_SEND_DELAY / 2).on_time
+    assert not lag(1e6, MAX_SEND_DELAY / 2 + 1).on_time
 
 
-def test_where_ticks_are_late_everywhere_the_least_share_is_taken_and_the_calibration_says_so() -> None:
-    probes = timely_rates(20e6, lambda rate, long: lag(rate, 80e6, seconds=long))
+def test_if_sends_are_late_at_every_rate_the_lowest_counts_and_the_calibration_is_invalid() -> None:
+    probes = probe_rates(20e6, lambda rate, long: lag(rate, 80e6, seconds=long))
     assert [p.rate / 20e6 for p in probes] == pytest.approx(SHARES)
-    seen = tuple(probe(p.rate, p.p99, p.timely) for p in probes)
+    seen = tuple(probe(p.rate, p.p99, p.on_time) for p in probes)
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=3e6, probes=seen))
     assert calibration.problems()[-1] == (
         "INVALID",
@@ -249,7 +249,7 @@ def test_where_ticks_are_late_everywhere_the_least_share_is_taken_and_the_calibr
     )
 
 
-def test_a_person_reads_how_far_searches_go_and_how_late_ticks_are_there() -> None:
+def test_the_maximum_reliable_load_and_its_send_delay_are_shown() -> None:
     probes = (probe(16e6, 273e6, timely=False), probe(12e6, 12e6, timely=True))
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=12e6, probes=probes))
     assert (
@@ -267,7 +267,7 @@ def shown(calibration: Calibration) -> str:
     return re.sub(" +\n", "\n", text.getvalue())
 
 
-def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_told() -> None:
+def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_known() -> None:
     calibration = made()
     assert round(calibration.capacities[0].error, 4) == -0.02
     assert calibration.problems() == [("INVALID", "others used 20% of the cores")]

@@ -21,7 +21,7 @@ def judge(happened: Recording, *objectives: Objective) -> Verdict:
     return decide(happened, measure(happened), objectives or (LAG,))
 
 
-def taken(lag: npt.ArrayLike, share: float, start: int, stop: int) -> Recording:
+def foreign_load(lag: npt.ArrayLike, share: float, start: int, stop: int) -> Recording:
     """Lag in seconds of load; others take a share of the system's cores in some of the seconds."""
     level = np.asarray(lag, np.float64)
     happened = seconds(level * LOAD)
@@ -96,24 +96,24 @@ def test_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_repeated
 
 def test_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_floor() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 2, 5), np.linspace(1.8, 0, 10), np.zeros(40)])
-    assert judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
-    assert judge(taken(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
-    assert "15 s were excluded" in judge(taken(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
+    assert judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
+    assert judge(foreign_load(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
+    assert "15 s were excluded" in judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
 
 
 def test_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
     lag = np.concatenate([np.zeros(40), np.linspace(0.4, 4, 10), np.linspace(3.9, 3, 10)])
-    verdict = judge(taken(lag, 0.5, 40, 50))
+    verdict = judge(foreign_load(lag, 0.5, 40, 50))
     assert verdict.kind is VerdictKind.INVALID
     assert "not back at its floor" in verdict.reasons[0]
 
 
 def test_an_overload_that_the_rest_of_the_trial_shows_needs_no_such_moment() -> None:
     lag = 0.1 * np.arange(1, 61) + 0.3 * np.clip(np.arange(60) - 40, 0, 5)
-    verdict = judge(taken(lag, 0.5, 40, 45))
+    verdict = judge(foreign_load(lag, 0.5, 40, 45))
     assert (verdict.kind, verdict.holds) == (VerdictKind.OVERLOADED, False)
 
 
 def test_other_work_for_a_third_of_the_trial_or_more_is_no_burst() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 4, 20), np.linspace(3.8, 0, 20)])
-    assert judge(taken(lag, 0.5, 20, 40), LAG, QUEUE).kind is VerdictKind.INVALID
+    assert judge(foreign_load(lag, 0.5, 20, 40), LAG, QUEUE).kind is VerdictKind.INVALID

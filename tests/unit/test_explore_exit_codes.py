@@ -2,14 +2,14 @@
 
 import pytest
 
-from streamgauge.model.finding import End, Finding, Status
+from streamgauge.model.finding import Bound, Finding, Status
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.run.result import exit_code_of
 
 GOOD = {1: Verdict(VerdictKind.SUSTAINED, ())}
 
 
-def finding(status: Status, fails: End | None = None, engine: str = "a", holds: End | None = None) -> Finding:
+def finding(status: Status, fails: Bound | None = None, engine: str = "a", holds: Bound | None = None) -> Finding:
     return Finding("", engine, "load", "rate", status, holds, fails, "")
 
 
@@ -35,14 +35,19 @@ def test_the_worst_status_decides(statuses: list[Status], code: int) -> None:
 
 @pytest.mark.parametrize(
     ("holds", "fails", "code"),
-    [(End(1.0, (1,)), End(2.0, (2,)), 0), (End(1.0, (1,)), None, 6), (None, End(2.0, (2,)), 6), (None, None, 6)],
+    [
+        (Bound(1.0, (1,)), Bound(2.0, (2,)), 0),
+        (Bound(1.0, (1,)), None, 6),
+        (None, Bound(2.0, (2,)), 6),
+        (None, None, 6),
+    ],
 )
-def test_a_search_without_both_bounds_gave_no_answer(holds: End | None, fails: End | None, code: int) -> None:
+def test_a_search_without_both_bounds_gave_no_answer(holds: Bound | None, fails: Bound | None, code: int) -> None:
     assert exit_code_of([finding("wide", fails, holds=holds)], GOOD) == code
 
 
-@pytest.mark.parametrize(("holds", "code"), [(End(1.0, (1,)), 0), (None, 6)])
-def test_a_measurement_that_stayed_undecided_gave_no_answer(holds: End | None, code: int) -> None:
+@pytest.mark.parametrize(("holds", "code"), [(Bound(1.0, (1,)), 0), (None, 6)])
+def test_a_measurement_that_stayed_undecided_gave_no_answer(holds: Bound | None, code: int) -> None:
     assert exit_code_of([finding("measured", holds=holds)], GOOD) == code
 
 
@@ -67,10 +72,10 @@ def test_without_anything_published_nothing_was_measured() -> None:
 
 @pytest.mark.parametrize(("kind", "code"), [(VerdictKind.OVERLOADED, 1), (VerdictKind.FAILED, 4)])
 def test_a_measured_load_that_does_not_hold_is_missed_and_a_crash_is_the_systems(kind: VerdictKind, code: int) -> None:
-    found = finding("measured", End(10.0, (1,)))
+    found = finding("measured", Bound(10.0, (1,)))
     assert exit_code_of([found], {1: Verdict(kind, ())}) == code
 
 
 def test_a_crash_above_a_measured_load_that_holds_is_an_overload() -> None:
-    found = [finding("measured", holds=End(10.0, (1,))), finding("measured", End(20.0, (2,)))]
+    found = [finding("measured", holds=Bound(10.0, (1,))), finding("measured", Bound(20.0, (2,)))]
     assert exit_code_of(found, {**GOOD, 2: Verdict(VerdictKind.FAILED, ())}) == 1

@@ -7,7 +7,7 @@ import pytest
 from judge_samples import CHECKED, LAG, LOAD, latencies, objective, recording, trial, walk
 
 from streamgauge.judge import decide, measure
-from streamgauge.judge.generator import most_delay
+from streamgauge.judge.generator import max_delay
 from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Objective
@@ -61,7 +61,7 @@ def test_case_12_a_standstill_keeps_its_own_bound() -> None:
 def test_case_12_the_bound_on_lateness_follows_from_what_it_can_spoil(
     objectives: tuple[Objective, ...], seconds: int, bound: int
 ) -> None:
-    assert most_delay(objectives, LOAD, seconds)[0] == pytest.approx(bound * MILLI)
+    assert max_delay(objectives, LOAD, seconds)[0] == pytest.approx(bound * MILLI)
 
 
 def test_case_2_a_broker_that_stood_still_makes_the_trial_invalid_and_is_named() -> None:
@@ -99,18 +99,18 @@ def starving(who: str, latency: float) -> Recording:
 
 @pytest.mark.parametrize("who", ["hiccup", "collector_hiccup"])
 def test_case_17_a_latency_missed_by_less_than_a_starved_process_explains_is_invalid(who: str) -> None:
-    asked = objective("event-time", "<", SECOND, statistic="p50")
-    starved = judge(starving(who, 1.2 * SECOND), asked)
+    limit = objective("event-time", "<", SECOND, statistic="p50")
+    starved = judge(starving(who, 1.2 * SECOND), limit)
     assert starved.kind is VerdictKind.INVALID
     assert "got no CPU for 240ms, and event-time p50 < 1e+09 was missed by only 20" in starved.reasons[0]
-    assert judge(starving(who, 1.5 * SECOND), asked).holds is False
-    assert judge(starving(who, 0.9 * SECOND), asked).holds is True
+    assert judge(starving(who, 1.5 * SECOND), limit).holds is False
+    assert judge(starving(who, 0.9 * SECOND), limit).holds is True
 
 
 def test_case_17_a_collector_on_kafka_stamps_nothing() -> None:
-    asked = objective("event-time", "<", SECOND, statistic="p50")
+    limit = objective("event-time", "<", SECOND, statistic="p50")
     happened = recording(of=KAFKA, kinds=outputs(1.2 * SECOND), firings=10, collector_hiccup=240e6)
-    assert judge(happened, asked).kind is VerdictKind.OVERLOADED
+    assert judge(happened, limit).kind is VerdictKind.OVERLOADED
 
 
 def test_case_17_a_clear_overload_is_not_excused_by_a_hiccup() -> None:

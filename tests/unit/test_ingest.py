@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from streamgauge.judge.outputs import account
+from streamgauge.judge.outputs import compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.workloads.contract import Inputs
@@ -27,7 +27,7 @@ def test_what_is_lost_double_or_unknown_is_counted_by_number() -> None:
     answer = ingest.reference(PARAMS, INPUTS).until({"purchases": 100})
     numbers = np.array([*range(50), *range(52, 90), 7, 100], np.int64)
     observed = {"sequence": numbers}
-    found = account(answer, observed, window=1, closed=90, identity=ingest.output(PARAMS).identity)
+    found = compare_outputs(answer, observed, window=1, closed=90, identity=ingest.output(PARAMS).identity).account
     assert (found.lost, found.duplicate, found.wrong, found.not_reached) == (2, 1, 1, 10)
 
 

@@ -5,20 +5,21 @@ from pathlib import Path
 
 import pytest
 
-from streamgauge.cli.java import settle_java
-from streamgauge.install.ensure import install, rights
+from streamgauge.cli.environment import choose_java
+from streamgauge.install.ensure import Locations, examine
 from streamgauge.install.java import (
-    USUAL,
+    SEARCH_PATHS,
     Java,
+    all_javas,
     find_java,
-    from_answer,
-    from_release,
-    java_problem,
-    javas,
+    install_hint,
     major,
-    missing,
+    parse_release,
+    parse_version,
 )
-from streamgauge.install.packages import MANAGERS, Manager, find_maven, manager, maven_missing
+from streamgauge.install.packages import MANAGERS, PackageManager, find_maven, maven_hint, package_manager
+from streamgauge.install.programs import install, sudo_prefix
+from streamgauge.install.requirements import JavaRuntime
 
 APT = MANAGERS[0]
 
@@ -51,9 +52,9 @@ def test_the_first_number_of_a_version_counts(version: str, number: int) -> None
 def test_a_release_file_and_the_program_say_the_same() -> None:
     release = 'IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6"\nJAVA_VERSION="17.0.15"\n'
     printed = 'Picked up JAVA_TOOL_OPTIONS: -Dx="1.8"\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime …\n'
-    assert from_release(release) == ("17.0.15", "Debian")
-    assert from_answer(printed) == ("17.0.15", "openjdk")
-    assert from_release("MODULES=x") is from_answer("no java here") is None
+    assert parse_release(release) == ("17.0.15", "Debian")
+    assert parse_version(printed) == ("17.0.15", "openjdk")
+    assert parse_release("MODULES=x") is parse_version("no java here") is None
 
 
 def test_the_java_that_was_chosen_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,8 +62,8 @@ def test_the_java_that_was_chosen_comes_first(tmp_path: Path, monkeypatch: pytes
     home(tmp_path / "usual", "25", "25.0.1")
     monkeypatch.setenv("PATH", str(on_path / "bin"))
     usual = [f"{tmp_path}/usual/*"]
-    assert [java.major for java in javas(str(chosen), usual=usual)] == [21, 17, 25]
-    found = find_java("", usual=usual)
+    assert [java.major for java in all_javas(str(chosen), search_paths=usual)] == [21, 17, 25]
+    found = find_java("", search_paths=usual)
     assert found is not None
     assert (found.home, found.version, found.vendor) == (on_path, "17.0.1", "Debian")
 
@@ -72,24 +73,24 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("PATH", str(older / "bin"))
     home(tmp_path / "usual", "jdk-25", "25.0.1")
     oldest = home(tmp_path / "usual", "jdk-17", "17.0.9")
-    found = find_java(str(old), usual=[f"{tmp_path}/usual/*"])
+    found = find_java(str(old), search_paths=[f"{tmp_path}/usual/*"])
     assert found is not None
     assert found.home == oldest, "of those that nobody chose, the one that is surely supported"
-    assert find_java(str(old), usual=[]) is None
+    assert find_java(str(old), search_paths=[]) is None
 
 
 def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
     silent = home(tmp_path, "silent", None)
-    assert find_java(str(silent), usual=[]) is None
-    found = find_java(str(silent), lambda program: f'{program.name} version "21.0.1"', usual=[])
+    assert find_java(str(silent), search_paths=[]) is None
+    found = find_java(str(silent), lambda program: f'{program.name} version "21.0.1"', search_paths=[])
     assert found is not None
     assert (found.major, found.program) == (21, silent / "bin" / "java")
 
 
 def test_a_home_without_a_program_is_no_java(tmp_path: Path) -> None:
     (tmp_path / "release").write_text('JAVA_VERSION="17"')
-    assert find_java(str(tmp_path), usual=[]) is None
-    assert all(pattern.startswith("/") for pattern in USUAL)
+    assert find_java(str(tmp_path), search_paths=[]) is None
+    assert all(pattern.startswith("/") for pattern in SEARCH_PATHS)
 
 
 def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,10 +100,11 @@ def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: p
     new, old = home(tmp_path, "new", "17.0.1"), home(tmp_path, "old", "11.0.2")
     monkeypatch.setenv("PATH", str(old / "bin"))
     monkeypatch.setenv("JAVA_HOME", str(new))
-    assert settle_java() == Java(new, "17.0.1", "Debian")
+    assert find_java(str(new)) == Java(new, "17.0.1", "Debian")
+    choose_java(new)
     assert shutil.which("java") == str(new / "bin" / "java")
     before = dict(os.environ)
-    settle_java()
+    choose_java(new)
     assert dict(os.environ) == before, "once is enough"
 
 
@@ -118,35 +120,46 @@ def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: p
     ],
 )
 def test_the_line_to_type_is_that_of_the_system(program: str, line: str) -> None:
-    known = manager(lambda name: name if name == program else None)
+    known = package_manager(lambda name: name if name == program else None)
     assert known is not None
-    assert missing([], known, root=True) == f"Java 17 or newer is required, but none was found. Install it with: {line}"
-    assert missing([], known, root=False).endswith(f"Install it with: sudo {line}")
+    assert (
+        install_hint([], known, root=True)
+        == f"Java 17 or newer is required, but none was found. Install it with: {line}"
+    )
+    assert install_hint([], known, root=False).endswith(f"Install it with: sudo {line}")
 
 
 def test_homebrew_is_never_run_as_root() -> None:
-    known = manager(lambda name: name if name == "brew" else None)
+    known = package_manager(lambda name: name if name == "brew" else None)
     assert known is not None
-    assert missing([], known, root=False).endswith("Install it with: brew install openjdk@17")
+    assert install_hint([], known, root=False).endswith("Install it with: brew install openjdk@17")
 
 
 def test_an_unknown_system_gets_a_sentence_too() -> None:
-    said = missing([Java(Path("/usr/lib/jvm/old"), "11.0.2")], manager(lambda _: None), root=True)
+    said = install_hint([Java(Path("/usr/lib/jvm/old"), "11.0.2")], package_manager(lambda _: None), root=True)
     assert said == (
         "Java 17 or newer is required, but only Java 11.0.2 in /usr/lib/jvm/old was found. "
         "Install it and set JAVA_HOME to its folder"
     )
 
 
-def test_an_engine_is_told_of_a_java_that_will_not_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamgauge.install.java._usual", lambda patterns: [])
-    assert java_problem().startswith("Java 17 or newer is required, but none was found. ")
+def test_a_java_that_is_too_old_or_missing_is_a_problem_with_its_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def problem() -> str:
+        (status,) = examine([JavaRuntime()], Locations(tmp_path / "cache"))
+        return status.problem
+
+    monkeypatch.setattr("streamgauge.install.java._homes", lambda patterns: [])
+    assert problem().startswith("Java 17 or newer is required, but none was found. ")
     monkeypatch.setenv("PATH", str(home(tmp_path, "old", "11.0.2") / "bin"))
-    assert "only Java 11.0.2 in " in java_problem()
-    monkeypatch.setenv("PATH", str(home(tmp_path, "silent", None) / "bin"))
-    assert java_problem() == "", "nobody knows its version, so it is tried"
+    assert "only Java 11.0.2 in " in problem()
+    silent = home(tmp_path, "silent", None)
+    (silent / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
+    monkeypatch.setenv("PATH", str(silent / "bin"))
+    assert problem() == "", "it has no release file, so it is run"
     monkeypatch.setenv("PATH", str(home(tmp_path, "new", "17.0.1") / "bin"))
-    assert java_problem() == ""
+    assert problem() == ""
 
 
 class System:
@@ -172,7 +185,7 @@ class System:
 
 def test_a_java_is_installed_without_a_question() -> None:
     system, said = System(["openjdk-21-jre-headless"]), list[str]()
-    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    plain = PackageManager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
     java = install("java", system.find, said.append, plain, system.do)
     assert java is not None
     assert java.major == 21
@@ -187,7 +200,7 @@ def test_a_java_is_installed_without_a_question() -> None:
 
 def test_where_no_package_has_a_java_the_manager_is_quoted() -> None:
     system, said = System([]), list[str]()
-    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    plain = PackageManager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
     assert install("java", system.find, said.append, plain, system.do) is None
     assert said[-1].startswith("apt-get could not install Java:")
     assert "E: Unable to locate package default-jre-headless" in said[-1]
@@ -195,7 +208,7 @@ def test_where_no_package_has_a_java_the_manager_is_quoted() -> None:
 
 def test_maven_is_installed_as_java_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system, said = System(["maven"]), list[str]()
-    plain = Manager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
+    plain = PackageManager(APT.program, APT.install, APT.packages, APT.refresh, as_root=False)
     assert find_maven() is None
     assert install("maven", lambda: system.installed or None, said.append, plain, system.do) is True
     assert said == ["Installing maven with apt-get ..."]
@@ -206,21 +219,21 @@ def test_maven_is_installed_as_java_is(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("known", MANAGERS, ids=lambda known: known.program)
-def test_the_line_to_type_for_maven_is_that_of_the_system(known: Manager) -> None:
+def test_the_line_to_type_for_maven_is_that_of_the_system(known: PackageManager) -> None:
     line = f"{known.program} {' '.join(known.install)} maven"
     assert (
-        maven_missing(known, root=True)
+        maven_hint(known, root=True)
         == f"Maven is required to download jars, but none was found. Install it with: {line}"
     )
-    assert maven_missing(known, root=False).endswith(f"Install it with: {'sudo ' if known.as_root else ''}{line}")
-    assert maven_missing(None, root=True).endswith("Install it so that mvn is on the PATH")
+    assert maven_hint(known, root=False).endswith(f"Install it with: {'sudo ' if known.as_root else ''}{line}")
+    assert maven_hint(None, root=True).endswith("Install it so that mvn is on the PATH")
 
 
 def test_nobody_is_asked_for_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert rights(APT, System([], sudo=False).do, root=True) == ()
-    assert rights(APT, System([]).do, root=False) is None, "there is no sudo here"
+    assert sudo_prefix(APT, System([], sudo=False).do, root=True) == ()
+    assert sudo_prefix(APT, System([]).do, root=False) is None, "there is no sudo here"
     (tmp_path / "sudo").write_text("#!/bin/sh\n")
     (tmp_path / "sudo").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert rights(APT, System([]).do, root=False) == ("sudo", "-n")
-    assert rights(APT, System([], sudo=False).do, root=False) is None
+    assert sudo_prefix(APT, System([]).do, root=False) == ("sudo", "-n")
+    assert sudo_prefix(APT, System([], sudo=False).do, root=False) is None

@@ -8,61 +8,64 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from streamgauge.install.jars import NAMES, Wanted, fetched, maven_line, pinned, pom
+from streamgauge.install.jars import fetched_count, maven_command, project_file
+from streamgauge.transports.errors import TransportError
 from streamgauge.transports.kafka.brokers.config import (
-    Keys,
-    Node,
-    Ports,
-    Runtime,
-    broker,
-    format_words,
-    formatter,
-    keytool_lines,
+    BrokerConfig,
+    BrokerPorts,
+    BrokerRuntime,
+    TlsKeys,
+    broker_process,
+    keytool_commands,
     properties,
     settings,
+    storage_arguments,
+    storage_process,
 )
 from streamgauge.transports.kafka.client import protocol
-from streamgauge.transports.kafka.client.producer import Sending, slowed
-from streamgauge.transports.kafka.client.protocol import Answer, KafkaFailure, Refused, stored, throttled
-from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds, Security
+from streamgauge.transports.kafka.client.producer import ProducerSettings, throttle_note
+from streamgauge.transports.kafka.client.protocol import BrokerError, Response, parse_produce, throttled
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints, Security
+from streamgauge.transports.kafka.jars import BROKER, CONNECTOR, pinned_jars
 from streamgauge.transports.kafka.topics import Topic, assignment, by_run, run_of, topic_name
 from streamgauge.transports.kafka.try_cluster import advised
 
+NAMES = (BROKER, CONNECTOR)
 RUN = "20261116-062300-quickstart-kafka-3f9a"
 CANARY = SecretStr("canary-in-a-coal-mine")
-NODE = Node(1, Ports(1001, 1002, 1003), 1003, Path("/data/kafka-broker-1"))
-KEYS = Keys(Path("/run/broker.p12"), SecretStr("keystore-canary"), Path("/run/authority.pem"), "ann", CANARY)
+NODE = BrokerConfig(1, BrokerPorts(1001, 1002, 1003), 1003, Path("/data/kafka-broker-1"))
+KEYS = TlsKeys(Path("/run/broker.p12"), SecretStr("keystore-canary"), Path("/run/authority.pem"), "ann", CANARY)
 SCRAM = Security(tls=True, authority=Path("/ca.pem"), mechanism="SCRAM-SHA-512", user="ann", password=CANARY)
 
 
 def test_every_jar_is_pinned_by_coordinates_and_checksum() -> None:
-    assert [(name, len(pinned(name).jars)) for name in NAMES] == [("kafka", 92), ("spark-kafka", 5)]
+    assert [(name, len(pinned_jars(name).jars)) for name in NAMES] == [("kafka", 92), ("spark-kafka", 5)]
     for name in NAMES:
-        for jar in pinned(name).jars:
+        for jar in pinned_jars(name).jars:
             assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256), jar
             assert all(re.fullmatch(r"[A-Za-z0-9._-]+", part) for part in (jar.group, jar.artifact, jar.version)), jar
-    assert len({jar.sha256 for name in NAMES for jar in pinned(name).jars}) == 97, "a checksum was copied"
+    assert len({jar.sha256 for name in NAMES for jar in pinned_jars(name).jars}) == 97, "a checksum was copied"
 
 
 def test_the_broker_has_its_tools_and_a_log() -> None:
-    names = pinned("kafka").checksums
+    names = pinned_jars("kafka").checksums
     assert {"kafka_2.13-4.3.0.jar", "kafka-tools-4.3.0.jar", "slf4j-simple-1.7.36.jar"} <= {*names}
-    assert pinned("kafka").folder(Path("/cache")) == Path("/cache/kafka/4.3.0")
+    assert pinned_jars("kafka").folder(Path("/cache")) == Path("/cache/kafka/4.3.0")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_maven_is_asked_for_every_jar_and_for_no_address(name: Wanted) -> None:
-    jars = pinned(name)
-    text = pom(jars, Path("/cache/<odd> & new"))
+def test_maven_is_asked_for_every_jar_and_for_no_address(name: str) -> None:
+    jars = pinned_jars(name)
+    text = project_file(jars, Path("/cache/<odd> & new"))
     assert text.count("<artifactItem>") == len(jars.jars)
     assert "<outputDirectory>/cache/&lt;odd&gt; &amp; new</outputDirectory>" in text
     assert re.findall(r"https?://[^\"<]*", text) == ["http://maven.apache.org/POM/4.0.0"], "the schema's name alone"
-    assert maven_line(Path("pom.xml")) == ("mvn", "--batch-mode", "--file", "pom.xml", "dependency:copy")
+    assert maven_command(Path("pom.xml")) == ("mvn", "--batch-mode", "--file", "pom.xml", "dependency:copy")
 
 
 def test_progress_is_read_from_what_maven_says() -> None:
-    jars, line = pinned("spark-kafka"), "[INFO] Configured Artifact: a:b:1:jar\n"
-    assert [fetched(jars, line * n) for n in (0, 1, 2, 4, 9)] == [0, 0, 1, 3, 5]
+    jars, line = pinned_jars("spark-kafka"), "[INFO] Configured Artifact: a:b:1:jar\n"
+    assert [fetched_count(jars, line * n) for n in (0, 1, 2, 4, 9)] == [0, 0, 1, 3, 5]
 
 
 def test_a_topic_carries_the_run_the_trial_and_the_stream() -> None:
@@ -144,21 +147,24 @@ def test_a_secured_broker_lets_nobody_in_without_tls_and_a_login() -> None:
 
 
 def test_no_password_is_an_argument_of_any_program() -> None:
-    node, runtime = replace(NODE, keys=KEYS), Runtime(Path("/jvm/bin/java"), Path("/jars"))
-    lines = [broker(runtime, node, Path("/run/p")).argv, formatter(runtime, node, Path("/run/p"), Path("/run/w")).argv]
-    lines += keytool_lines(Path("/jvm/bin/keytool"), KEYS.keystore, Path("/run/password"), KEYS.authority)
+    node, runtime = replace(NODE, keys=KEYS), BrokerRuntime(Path("/jvm/bin/java"), Path("/jars"))
+    lines = [
+        broker_process(runtime, node, Path("/run/p")).argv,
+        storage_process(runtime, node, Path("/run/p"), Path("/run/w")).argv,
+    ]
+    lines += keytool_commands(Path("/jvm/bin/keytool"), KEYS.keystore, Path("/run/password"), KEYS.authority)
     assert all("canary" not in word for line in lines for word in line)
-    assert "password=canary-in-a-coal-mine]" in format_words(node, "id"), "the tool reads it from a file"
-    assert "password" not in format_words(NODE, "id")
+    assert "password=canary-in-a-coal-mine]" in storage_arguments(node, "id"), "the tool reads it from a file"
+    assert "password" not in storage_arguments(NODE, "id")
 
 
 def test_a_broker_is_small_and_leaves_nothing_behind() -> None:
-    child = broker(Runtime(Path("/jvm/bin/java"), Path("/jars"), (0,), "512m"), NODE, Path("/run/p"))
+    child = broker_process(BrokerRuntime(Path("/jvm/bin/java"), Path("/jars"), (0,), "512m"), NODE, Path("/run/p"))
     assert {"-Xmx512m", "-XX:ActiveProcessorCount=1", "-XX:-UsePerfData", "-Djava.io.tmpdir=/data/kafka-broker-1"} <= {
         *child.argv
     }
     assert not any("TieredStopAtLevel" in word for word in child.argv)
-    assert child.scratch == NODE.folder
+    assert child.temporary == NODE.folder
 
 
 def test_a_secret_is_shown_nowhere() -> None:
@@ -171,9 +177,9 @@ def test_a_plain_cluster_needs_its_address_alone() -> None:
     assert (
         Cluster("a:1,b:2").client_settings() == Cluster("a:1,b:2").java_settings() == {"bootstrap.servers": "a:1,b:2"}
     )
-    assert Cluster("a:1").plain
-    assert Cluster("a:1", Security()).plain
-    assert not Cluster("a:1", SCRAM).plain
+    assert Cluster("a:1").plaintext
+    assert Cluster("a:1", Security()).plaintext
+    assert not Cluster("a:1", SCRAM).plaintext
 
 
 def test_a_client_gets_what_it_needs_to_log_in() -> None:
@@ -226,12 +232,12 @@ def test_half_a_login_is_refused() -> None:
 
 @pytest.mark.parametrize(("largest", "batch"), [(0, 1_000_000), (200_000, 200_000), (5_000_000, 1_000_000)])
 def test_batches_are_no_larger_than_topics_accept(largest: int, batch: int) -> None:
-    assert Sending().within(largest) == Sending(batch=batch)
+    assert ProducerSettings().within(largest) == ProducerSettings(batch=batch)
 
 
 def test_a_child_is_told_where_its_topics_are_and_what_they_accept() -> None:
-    ends = KafkaEnds(Cluster("a:1", SCRAM), {"purchases": "in"}, "out", "avro", "group", 200_000)
-    assert KafkaEnds.read(ends.wire()) == ends
+    ends = KafkaEndpoints(Cluster("a:1", SCRAM), {"purchases": "in"}, "out", "avro", "group", 200_000)
+    assert KafkaEndpoints.from_wire(ends.wire()) == ends
 
 
 def test_a_broker_may_have_other_settings() -> None:
@@ -242,11 +248,11 @@ def test_a_broker_may_have_other_settings() -> None:
 def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None:
     batch = struct.pack(">ihqqq", 0, 0, 7, -1, 0) + struct.pack(">i", 0) + struct.pack(">h", -1)
     topic = protocol.text("t") + protocol.array([batch])
-    answer = Answer(memoryview(protocol.array([topic]) + struct.pack(">i", 1_500)))
-    assert [one.offset for one in stored(answer, "a:1")] == [7]
+    answer = Response(memoryview(protocol.array([topic]) + struct.pack(">i", 1_500)))
+    assert [one.offset for one in parse_produce(answer, "a:1")] == [7]
     assert throttled(answer) == 1_500
-    assert slowed(1_500) == "; a quota of the cluster delayed this client by 1500 ms"
-    assert slowed(0) == ""
+    assert throttle_note(1_500) == "; a quota of the cluster delayed this client by 1500 ms"
+    assert throttle_note(0) == ""
 
 
 @pytest.mark.parametrize(
@@ -258,5 +264,5 @@ def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None
     ],
 )
 def test_what_a_cluster_refuses_is_told_with_what_to_do(code: int, advice: str) -> None:
-    assert advice in advised(Refused("a:1 did not take records", code, "t"))
-    assert advised(KafkaFailure("the cluster is gone")) == "the cluster is gone"
+    assert advice in advised(BrokerError("a:1 did not take records", code, "t"))
+    assert advised(TransportError("the cluster is gone")) == "the cluster is gone"

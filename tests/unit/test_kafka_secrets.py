@@ -1,15 +1,18 @@
 """The user's own cluster: secrets come from the environment or from files, and what is wrong never repeats them."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from streamgauge.cli.cluster import open_cluster, read_secret
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.environment import take_secrets
 from streamgauge.parse import ExperimentError, read
-from streamgauge.transports.kafka.options import ClusterOptions
-from streamgauge.transports.kafka.secrets import SecretError, resolve, variables
+from streamgauge.transports.kafka.cluster import Cluster
+from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.kafka.secrets import SecretError, open_user_cluster, secret_variables
+from streamgauge.transports.kafka.transport import kafka
 
 CANARY = "canary-5d1f0c"
 PLACE = "{env: A}"
@@ -35,15 +38,16 @@ def options(**more: object) -> ClusterOptions:
     return ClusterOptions.model_validate(said | {"password": {"env": "KAFKA_PASSWORD"}} | more)
 
 
-def nothing(path: Path) -> str:
-    raise FileNotFoundError(2, "No such file or directory")
+def resolve(options: ClusterOptions, environment: dict[str, str]) -> Cluster:
+    """The cluster with the secrets of these environment variables."""
+    return open_user_cluster(options, {name: SecretStr(value) for name, value in environment.items()})
 
 
 def test_a_password_comes_from_the_environment() -> None:
-    cluster = resolve(options(), {"KAFKA_PASSWORD": CANARY}, nothing)
+    cluster = resolve(options(), {"KAFKA_PASSWORD": CANARY})
     assert cluster.client_settings()["sasl.password"] == CANARY
     assert CANARY not in f"{cluster} {cluster!r}"
-    assert variables(options()) == ("KAFKA_PASSWORD",)
+    assert secret_variables(options()) == ("KAFKA_PASSWORD",)
 
 
 def test_or_from_a_file_whose_last_line_end_is_none_of_it(tmp_path: Path) -> None:
@@ -59,9 +63,9 @@ def test_or_from_a_file_whose_last_line_end_is_none_of_it(tmp_path: Path) -> Non
         key=str(key),
         authority=str(key),
     )
-    held = resolve(given, {"KEY": "k-word"}, read_secret).client_settings()
+    held = resolve(given, {"KEY": "k-word"}).client_settings()
     assert (held["sasl.password"], held["ssl.key.password"]) == (CANARY, "k-word")
-    assert variables(given) == ("KEY",)
+    assert secret_variables(given) == ("KEY",)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +77,7 @@ def test_or_from_a_file_whose_last_line_end_is_none_of_it(tmp_path: Path) -> Non
 )
 def test_a_variable_without_a_secret_is_named_with_the_line_to_type(environment: dict[str, str], why: str) -> None:
     with pytest.raises(SecretError, match=why):
-        resolve(options(), environment, nothing)
+        resolve(options(), environment)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def test_a_file_that_does_not_do_is_named_and_its_content_is_not(
         file.write_bytes(content)
         file.chmod(mode)
     with pytest.raises(SecretError, match=why) as wrong:
-        resolve(options(password={"file": str(file)}), {}, read_secret)
+        resolve(options(password={"file": str(file)}), {})
     assert str(file) in str(wrong.value)
     assert CANARY not in str(wrong.value)
 
@@ -106,13 +110,13 @@ def test_paths_of_certificates_are_whole_because_children_have_other_working_fol
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     for named in ("ca.pem", "./ca.pem", "~/ca.pem"):
-        held = resolve(options(authority=named), {"KAFKA_PASSWORD": CANARY}, nothing).client_settings()
+        held = resolve(options(authority=named), {"KAFKA_PASSWORD": CANARY}).client_settings()
         assert held["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
 def test_a_certificate_that_is_not_there_is_said_before_anything_is_tried() -> None:
     with pytest.raises(SecretError, match=r"transport\.cluster\.authority: file /nowhere/ca\.pem does not exist"):
-        resolve(options(authority="/nowhere/ca.pem"), {"KAFKA_PASSWORD": CANARY}, nothing)
+        resolve(options(authority="/nowhere/ca.pem"), {"KAFKA_PASSWORD": CANARY})
 
 
 @pytest.mark.parametrize(
@@ -141,10 +145,12 @@ def test_what_was_in_the_environment_is_inherited_by_no_child_and_is_there_for_a
     monkeypatch.setenv("KAFKA_PASSWORD_OF_A_TEST", CANARY)
     given = options(password={"env": "KAFKA_PASSWORD_OF_A_TEST"})
     for _ in range(2):
-        assert open_cluster(given).client_settings()["sasl.password"] == CANARY
+        cluster = open_user_cluster(given, take_secrets(secret_variables(given)))
+        assert cluster.client_settings()["sasl.password"] == CANARY
         assert "KAFKA_PASSWORD_OF_A_TEST" not in os.environ
-    with pytest.raises(Trouble, match=r"KAFKA_PASSWORD_OF_NOBODY, .*, is not set.*\.$"):
-        open_cluster(options(password={"env": "KAFKA_PASSWORD_OF_NOBODY"}))
+    unset = options(password={"env": "KAFKA_PASSWORD_OF_NOBODY"})
+    (problem,) = kafka.check(KafkaOptions(cluster=unset), take_secrets(secret_variables(unset)))
+    assert re.search(r"KAFKA_PASSWORD_OF_NOBODY, .*, is not set.*\.$", problem)
 
 
 def test_a_password_in_the_address_of_the_cluster_is_refused_and_not_repeated() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from judge_samples import LAG, LOAD, latencies, recording, seconds, trial, walk, windowed
 
-from streamgauge.judge.measure import lag_samples, latency_samples, measure, trends, warmup
-from streamgauge.judge.objectives import check
+from streamgauge.judge.measure import lag_samples, latency_samples, measure, measure_trends, warmup
+from streamgauge.judge.objectives import evaluate
 from streamgauge.model.profile import ramp, steps
 from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.trial import Recording
@@ -34,7 +34,7 @@ def test_a_profile_that_plans_no_events_for_the_judged_seconds_has_a_load_of_zer
     silent = replace(trial(warmup=10), profile=steps([(10 * SECOND, 100.0), (SECOND, 0.0)]))
     measured = measure(Recording(silent, seconds(walk(0.02, load=100.0))))
     assert (measured.load, measured.runaway, measured.lag_reversion) == (0.0, False, 0.0)
-    assert "queue growth 1.94 events/s (limit 0 events/s)" in check(LAG, measured).sentence
+    assert "queue growth 1.94 events/s (limit 0 events/s)" in evaluate(LAG, measured).sentence
 
 
 def test_a_fixed_warm_up_is_honoured_whatever_the_series_looks_like() -> None:
@@ -75,7 +75,7 @@ def test_the_lag_trend_is_growth_in_events_per_second() -> None:
 
 
 def test_growth_begins_at_the_last_acknowledgement_before_the_judged_stretch() -> None:
-    moves = trends(trial(warmup=10), seconds(np.arange(1, 61) * 100))
+    moves = measure_trends(trial(warmup=10), seconds(np.arange(1, 61) * 100))
     assert (moves.lag_start, moves.lag_end, moves.lag_seconds) == (1000, 6000, 50)
 
 
@@ -113,10 +113,10 @@ def test_a_system_that_keeps_up_does_not_show_its_capacity() -> None:
 def test_a_queue_that_ran_away_shows_a_capacity_from_two_acknowledgements() -> None:
     happened = recording(of=trial(LOAD))
     sparse = {n: c.copy() for n, c in happened.seconds.columns.items()}
-    seen = np.zeros(60, bool)
-    seen[[5, 55]] = True
-    sparse["ack_time"][~seen] = -1
-    sparse["ack_lag"] = np.where(seen, np.where(np.arange(60) == 5, 0, 25 * 100_000), -1)
+    observed = np.zeros(60, bool)
+    observed[[5, 55]] = True
+    sparse["ack_time"][~observed] = -1
+    sparse["ack_lag"] = np.where(observed, np.where(np.arange(60) == 5, 0, 25 * 100_000), -1)
     measured = measure(Recording(happened.trial, Seconds(0, sparse)))
     assert measured.lag_trend is None
     assert measured.runaway

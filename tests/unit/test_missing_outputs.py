@@ -1,29 +1,19 @@
 """Outputs of the workload's own answer that were due and never came are written down with what they had waited."""
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from output_samples import ORIGIN, TRIAL
+from output_samples import ORIGIN, check
 
-from streamgauge.engines.contract import Promise
 from streamgauge.model.units import SECOND
 from streamgauge.run.collector.counts import KIND_NUMBER
 from streamgauge.run.trial.assemble import MISSING
-from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
 from streamgauge.store.journal import NumberedParts, read_rows
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 END = 7 * SECOND
-
-
-def check(promise: Promise, events: int) -> OutputCheck:
-    """A trial that published so many events, all of them acknowledged."""
-    made = OutputCheck(windowed_aggregation, TRIAL, TRIAL.profile.plan(60 * SECOND), promise, ORIGIN)
-    return replace(made, acknowledged=events, published=events)
 
 
 @pytest.mark.parametrize("update", [False, True])
@@ -31,8 +21,8 @@ def test_case_1_outputs_that_never_came_are_written_down_with_what_they_had_wait
     tmp_path: Path, update: bool
 ) -> None:
     """Of the closed windows, the third did not come at all, and one row of the first is missing."""
-    made = check(Promise(last_row_wins=update), 5_001)
-    answer = made._answer
+    made = check(5_001, 5_001, updates=update)
+    answer = made._expected
     assert answer is not None
     second = (answer["window_start"] * 1_000 - ORIGIN) // SECOND
     gone = (second == 2) | ((second == 0) & (answer["gem_pack_id"] == 1)) | (second == 5)
@@ -51,8 +41,8 @@ def test_case_1_outputs_that_never_came_are_written_down_with_what_they_had_wait
 
 
 def test_case_1_if_every_output_came_nothing_is_written_down(tmp_path: Path) -> None:
-    made = check(Promise(), 5_001)
-    assert made._answer is not None
-    NumberedParts(tmp_path / "outputs" / "query").write(pa.table(dict(made._answer)))
+    made = check(5_001, 5_001)
+    assert made._expected is not None
+    NumberedParts(tmp_path / "outputs" / "query").write(pa.table(dict(made._expected)))
     assert made.account(tmp_path, end=END).lost == 0
     assert not list(tmp_path.glob(f"{MISSING}*"))

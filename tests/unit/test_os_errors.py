@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from streamgauge.cli.errors import exit_code, explain
+from streamgauge.cli.errors import explain, os_error_code
 from streamgauge.run.result import ExitCode
 
 
@@ -43,5 +43,5 @@ def test_every_error_is_a_sentence_even_without_a_path() -> None:
 
 
 def test_a_full_disk_spoils_the_measurement_and_a_wrong_path_is_the_users() -> None:
-    assert exit_code(refused(errno.ENOSPC)) == ExitCode.INVALID
-    assert exit_code(refused(errno.ENOENT)) == ExitCode.USAGE
+    assert os_error_code(refused(errno.ENOSPC)) == ExitCode.INVALID
+    assert os_error_code(refused(errno.ENOENT)) == ExitCode.USAGE

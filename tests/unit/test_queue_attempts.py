@@ -52,19 +52,19 @@ def test_an_attempt_that_is_not_whole_cannot_be_committed() -> None:
     key = Attempt("q", 0, 0, 0)
     attempts.open(key)
     attempts.add(key, rows(1), 0)
-    with pytest.raises(AttemptError, match="not all of"):
+    with pytest.raises(AttemptError, match="not all rows of"):
         attempts.commit("q", 0, [(0, 0)])
     attempts.finish(key)
     assert values(attempts, 0, [(0, 0)]) == [1]
 
 
-def test_an_attempt_that_broke_off_may_begin_anew_but_a_whole_one_may_not() -> None:
+def test_an_attempt_that_broke_off_may_begin_again_but_a_whole_one_may_not() -> None:
     attempts = Attempts()
     key = Attempt("q", 0, 0, 0)
     attempts.open(key)
     attempts.add(key, rows(1), 0)
     sent(attempts, 0, 0, 1, 2)
-    with pytest.raises(AttemptError, match="attempt number of its own"):
+    with pytest.raises(AttemptError, match="a separate attempt number"):
         attempts.open(key)
     assert values(attempts, 0, [(0, 0)]) == [1, 2]
     assert attempts.counts.discarded == 1

@@ -2,15 +2,13 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from pydantic import Field
 
-from streamgauge.engines.contract import Options
+from streamgauge.engines.contract import Engine, Job, Layout, Options, Situation, Traits
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.experiment import LOAD, Span, TransportChoice, TrialPlan
-from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Duration, Size
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
 from streamgauge.model.units import SECOND
@@ -291,23 +289,26 @@ class _Picky:
 
     name = "picky"
     summary = "for this test"
-    workloads = frozenset({"downsampling"})
+    jobs = (Job("downsampling"),)
 
     class options(Options):
         heap: Size = Field(default=2**30, description="memory of one instance")
         stages: list[Duration] = Field(default=[], description="a list in a unit")
 
-    def check(self, options: dict[str, Any]) -> Sequence[str]:
-        return ["a heap under 1 KiB cannot start; raise heap"] if options["heap"] < 1024 else []
+    def check(self, situation: Situation) -> Sequence[str]:
+        return ["a heap under 1 KiB cannot start; raise heap"] if situation.options.heap < 1024 else []
 
-    def describe(self, options: dict[str, Any]) -> EngineFacts:
-        return EngineFacts(self.name, options=options)
+    def layout(self, options: Options, instances: int) -> Layout:
+        return Layout(instances)
+
+    def traits(self, options: Options) -> Traits:
+        return Traits(batch_interval_ns=SECOND)
 
 
-PICKY = {"picky": _Picky()}
+PICKY: dict[str, Engine] = {"picky": _Picky()}
 
 
-def test_an_engine_of_another_package_is_read_checked_and_written_like_our_own() -> None:
+def test_an_engine_of_another_package_is_read_checked_and_written_like_a_built_in_one() -> None:
     text = "name: x\nworkload: downsampling\nengine: {name: picky, heap: 2GiB, stages: [1s, 1500us]}\nfind: nothing\n"
     experiment = read(text, engines=PICKY)
     assert experiment.engines[0].options == {"heap": 2**31, "stages": [SECOND, 1_500_000]}
@@ -315,7 +316,7 @@ def test_an_engine_of_another_package_is_read_checked_and_written_like_our_own()
     assert '"picky"' in json.dumps(schema(PICKY))
 
 
-def test_an_engine_says_itself_what_it_cannot_do() -> None:
+def test_an_engine_itself_refuses_what_it_cannot_do() -> None:
     text = "name: x\nworkload: windowed-aggregation\nengine: {name: picky, heap: 1kB, stages: [1]}\nfind: nothing\n"
     with pytest.raises(ExperimentError) as caught:
         read(text.replace("[1]", "[1s]"), "my.yaml", engines=PICKY)

@@ -1,20 +1,24 @@
 """The reference engine without its process: exact panes, an exact schedule, exactly the faults ordered."""
 
 from itertools import pairwise
-from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
+from output_samples import TRIAL
 
-from streamgauge.engines.contract import Conditions, Endpoints, RealEngine
+from streamgauge.engines.contract import Endpoints, JobRun, RealEngine, Situation
 from streamgauge.engines.reference import reference
-from streamgauge.engines.reference.engine import ReferenceOptions, queue_meaning
-from streamgauge.engines.reference.ground_truth import Truth
+from streamgauge.engines.reference.engine import ReferenceOptions, _facts
+from streamgauge.engines.reference.ground_truth import GroundTruth
 from streamgauge.engines.reference.schedule import MOST_BEHIND, Schedule
-from streamgauge.engines.reference.windows import COLUMNS, Faults, Fired, Panes
+from streamgauge.engines.reference.windows import COLUMNS, ClosedWindows, Faults, Panes
 from streamgauge.model.profile import LoadProfile, Piece, constant
 from streamgauge.model.units import SECOND
-from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds
+from streamgauge.processes.spec import Host
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints
+from streamgauge.transports.queue.transport import QueueEndpoints
 from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
@@ -29,7 +33,9 @@ def params(window: str, slide: str, packs: int = 20) -> WindowedAggregationParam
 
 @pytest.mark.parametrize(("window", "slide"), [("8s", "4s"), ("3s", "3s"), ("7s", "3s"), ("2500ms", "700ms")])
 @pytest.mark.parametrize("lanes", [1, 3])
-def test_panes_give_the_reference_answer_whatever_the_windows_and_the_cuts(window: str, slide: str, lanes: int) -> None:
+def test_panes_give_the_reference_result_whatever_the_windows_and_the_batches(
+    window: str, slide: str, lanes: int
+) -> None:
     wanted = params(window, slide)
     plan = constant(500.0).plan(40 * SECOND)
     answer = WindowSums(Purchases(wanted, plan, 3, origin=ORIGIN), wanted.window, wanted.slide)
@@ -66,7 +72,7 @@ def test_windows_after_a_long_pause_fire_at_once_and_empty_ones_never() -> None:
     assert panes.fire(3 * 10**15) is None
 
 
-def test_a_window_waits_until_every_lane_has_given_its_events() -> None:
+def test_a_window_waits_until_every_partition_was_read() -> None:
     panes = Panes(100, 100, 1)
     key, price = np.zeros(1, np.int32), np.ones(1, np.int32)
     panes.add(key, price, np.array([250]), 1)
@@ -116,17 +122,17 @@ def test_triggers_stay_at_whole_intervals_unless_a_batch_takes_longer() -> None:
     assert (schedule.trigger(950 * MILLI), schedule.busy) == (1_000 * MILLI, False)
 
 
-def firing(start: int, rows: int) -> Fired:
+def firing(start: int, rows: int) -> ClosedWindows:
     columns = {name: np.full(rows, start, np.int64) for name in COLUMNS}
     return columns | {"gem_pack_id": np.arange(rows), "sum": np.arange(rows) * 100}
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_exactly_the_ordered_number_of_outputs_is_spoilt_and_each_in_one_way(seed: int) -> None:
+def test_exactly_the_given_number_of_outputs_is_corrupted_and_each_in_one_way(seed: int) -> None:
     faults = Faults(seed, 4, lose=3, duplicate=2, alter=4)
     lost = twice = altered = 0
     for number in range(10):
-        sent = faults.spoil(firing(number, 3))
+        sent = faults.corrupt(firing(number, 3))
         keys, counts = np.unique(sent["gem_pack_id"], return_counts=True)
         lost += 3 - len(keys)
         twice += int((counts == 2).sum())
@@ -138,31 +144,32 @@ def test_exactly_the_ordered_number_of_outputs_is_spoilt_and_each_in_one_way(see
 def test_the_places_of_faults_follow_the_seed() -> None:
     def lost(seed: int) -> list[tuple[int, int]]:
         faults = Faults(seed, 50, lose=5)
-        return [(n, k) for n in range(60) for k in set(range(9)) - set(faults.spoil(firing(n, 9))["gem_pack_id"])]
+        return [(n, k) for n in range(60) for k in set(range(9)) - set(faults.corrupt(firing(n, 9))["gem_pack_id"])]
 
     assert lost(1) == lost(1)
     assert len({tuple(lost(seed)) for seed in range(10)}) == 10
 
 
-def test_true_latencies_are_put_on_the_drivers_clock() -> None:
+def test_true_latencies_are_on_the_clock_of_the_load_driver() -> None:
     outputs = {
         "firing": np.array([0, 0, 1]),
         "max_due_us": np.array([1_000_000, 900_000, 2_000_000]),
         "released_ns": np.array([7_003_000_000, 7_003_000_000, 8_004_000_000]),
         "released_us": np.array([1_013_000, 1_013_000, 2_014_000]),
     }
-    log = Truth({}, outputs)
+    log = GroundTruth({}, outputs)
     assert log.latencies(7 * SECOND, SECOND).tolist() == [3_000, 103_000, 4_000]
     assert log.firings(7 * SECOND, SECOND).tolist() == [3_000, 4_000]
     assert log.firings().tolist() == [13_000, 14_000]
 
 
-def test_it_keeps_the_contract_and_tells_contradictions_before_any_minute_is_spent() -> None:
+def test_it_satisfies_the_contract_and_refuses_contradictions_before_the_first_trial() -> None:
     assert isinstance(reference, RealEngine)
-    assert reference.check(ReferenceOptions().model_dump()) == []
+    assert reference.check(Situation(ReferenceOptions())) == []
     wrong = ReferenceOptions.model_validate({"stall_after": "1s", "delay_spread": "10%", "silent": True, "lose": 1})
-    assert len(reference.check(wrong.model_dump())) == 3
-    assert reference.trigger({"batch_interval": 2 * SECOND, "delay": SECOND}) == 3 * SECOND
+    assert len(reference.check(Situation(wrong))) == 3
+    slow = ReferenceOptions.model_validate({"batch_interval": "2s", "delay": "1s"})
+    assert reference.traits(slow).batch_interval_ns == 3 * SECOND
 
 
 def test_a_profile_with_a_pause_is_summed_exactly() -> None:
@@ -184,15 +191,21 @@ def test_a_profile_with_a_pause_is_summed_exactly() -> None:
 
 
 def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence() -> None:
-    many = WindowedAggregationParams.model_validate({"gem_packs": "2M", "distribution": "uniform"}).model_dump()
-    (said,) = reference.suits({}, Conditions(params=(many,)))
+    many = WindowedAggregationParams.model_validate({"gem_packs": "2M", "distribution": "uniform"})
+    (said,) = reference.check(Situation(ReferenceOptions(), params=(many,)))
     assert "at most 1M of them, and the workload has 2M" in said
-    assert reference.suits({}, Conditions(params=(many | {"distribution": "single"},))) == []
+    single = WindowedAggregationParams.model_validate({"gem_packs": "2M", "distribution": "single"})
+    assert reference.check(Situation(ReferenceOptions(), params=(single,))) == []
 
 
-def test_case_9_over_kafka_the_engine_says_which_queue_is_meant() -> None:
-    on_queue = Endpoints(("grpc+unix:///q.sock",), "grpc+unix:///c.sock", 1, Path("trial"), ())
-    topics = KafkaEnds(Cluster("127.0.0.1:9092"), {"purchases": "in"}, "out", "binary")
-    over_kafka = Endpoints((), "grpc+unix:///c.sock", 1, Path("trial"), (), kafka=topics)
-    assert queue_meaning(over_kafka) == "published − end offset of the last batch that was started"
-    assert queue_meaning(on_queue) == ""
+def queue_over(endpoints: Endpoints) -> str:
+    """What the engine reports as the queue of a trial."""
+    run = cast(JobRun, SimpleNamespace(endpoints=endpoints, trial=TRIAL))
+    return _facts(run, cast(Host, SimpleNamespace(cores=(1,)))).queue
+
+
+def test_case_9_over_kafka_the_engine_reports_which_queue_is_meant() -> None:
+    on_queue = QueueEndpoints(("grpc+unix:///q.sock",), "grpc+unix:///c.sock", "token", 1)
+    over_kafka = KafkaEndpoints(Cluster("127.0.0.1:9092"), {"purchases": "in"}, "out", "binary")
+    assert queue_over(over_kafka) == "published − end offset of the last batch that was started"
+    assert queue_over(on_queue) == ""

@@ -1,21 +1,38 @@
-"""Engines and workloads by name."""
+"""Engines, transports and workloads by name."""
 
+import tomllib
+from collections.abc import Iterable
 from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from streamgauge.engines.registry import BUILT_IN, GROUP, broken, discover, engines
+from streamgauge.engines import registry as engine_registry
+from streamgauge.engines.contract import Engine
+from streamgauge.engines.registry import BUILT_IN, GROUP, engine_names, engines, load_problems
+from streamgauge.model.discovery import Discovery
+from streamgauge.model.discovery import discover as discover_all
 from streamgauge.model.experiment import Dimension
-from streamgauge.parse.fields import spelled
+from streamgauge.parse.fields import write_values
+from streamgauge.transports import registry as transport_registry
+from streamgauge.workloads import registry
 from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.registry import workloads
 
+ROOT = Path(__file__).parents[2]
+
+
+def discover(points: Iterable[EntryPoint]) -> Discovery:
+    return discover_all("engine", Engine, points)
+
 
 @pytest.mark.parametrize("name", ["simulated", "reference", "spark"])
-def test_our_own_engines_are_built_in(name: str) -> None:
+def test_the_engines_of_streamgauge_are_built_in(name: str) -> None:
     assert engines()[name].name == name
-    assert broken() == ()
+    assert load_problems() == ()
+    assert name in engine_names()
 
 
 @pytest.mark.parametrize(
@@ -23,7 +40,7 @@ def test_our_own_engines_are_built_in(name: str) -> None:
 )
 def test_a_plug_in_that_cannot_be_loaded_is_a_sentence_and_the_others_stay(value: str) -> None:
     found = discover([EntryPoint("mine", value, GROUP), *BUILT_IN])
-    assert list(found.engines) == ["simulated", "reference", "spark"]
+    assert list(found.found) == ["simulated", "reference", "spark"]
     (problem,) = found.problems
     assert problem.startswith("engine mine of streamgauge cannot be loaded: ")
 
@@ -35,7 +52,23 @@ def test_a_plug_in_that_is_no_engine_is_a_sentence() -> None:
 
 def test_an_engine_named_twice_by_one_package_is_there_once() -> None:
     found = discover([*BUILT_IN, *BUILT_IN])
-    assert (list(found.engines), found.problems) == (["simulated", "reference", "spark"], ())
+    assert (list(found.found), found.problems) == (["simulated", "reference", "spark"], ())
+
+
+def test_a_plug_in_that_is_no_workload_is_a_sentence_and_the_others_stay() -> None:
+    points = [EntryPoint("mine", "json:dumps", registry.GROUP), *registry.BUILT_IN]
+    found = discover_all("workload", Workload, points)
+    assert (list(found.found), registry.load_problems()) == (list(workloads()), ())
+    assert [*found.found] == [point.name for point in registry.BUILT_IN]
+    (problem,) = found.problems
+    assert problem.endswith("does not implement the interface Workload of workloads/contract.py")
+
+
+@pytest.mark.parametrize("registered", [engine_registry, transport_registry, registry], ids=lambda r: r.GROUP)
+def test_the_built_in_entry_points_are_those_of_the_package(registered: ModuleType) -> None:
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        packaged = tomllib.load(file)["project"]["entry-points"][registered.GROUP]
+    assert {point.name: point.value for point in registered.BUILT_IN} == packaged
 
 
 @pytest.mark.parametrize("workload", workloads().values(), ids=workloads().keys())
@@ -72,4 +105,4 @@ def test_the_work_of_an_event_is_its_copies_in_windows_and_groups() -> None:
 @pytest.mark.parametrize("workload", workloads().values(), ids=workloads().keys())
 def test_resolved_parameters_can_be_written_and_read_again(workload: Workload[Any]) -> None:
     params = workload.params()
-    assert workload.params.model_validate(spelled(workload.params, params.model_dump())) == params
+    assert workload.params.model_validate(write_values(workload.params, params.model_dump())) == params

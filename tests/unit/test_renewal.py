@@ -8,12 +8,12 @@ import pytest
 from judge_samples import LAG, LOAD, Floats, recording, trial
 
 from streamgauge.judge import decide, measure
-from streamgauge.judge.trend_rules import BEYOND, MISTAKEN
+from streamgauge.judge.trend_rules import MAX_FALSE_RETURNS, REFUTED_GROWTH
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.units import SECOND
 from streamgauge.stats.renewal import first_return, next_return, returns_needed
 
-GROWTH = 0.01 + BEYOND
+GROWTH = 0.01 + REFUTED_GROWTH
 
 
 def reflected(drift: float, noise: float, memory: float, length: int, seed: int) -> Floats:
@@ -79,7 +79,7 @@ def test_the_noisier_or_shorter_a_trial_the_more_returns_are_needed() -> None:
 @pytest.mark.parametrize("noise", [0.02, 0.05])
 def test_a_system_that_grows_by_two_and_a_half_percent_more_than_allowed_is_hardly_ever_sustained(noise: float) -> None:
     kinds = [judged(reflected(GROWTH, noise, 0.5, 40, seed)).kind for seed in range(300)]
-    assert kinds.count(VerdictKind.SUSTAINED) <= 3 * MISTAKEN * len(kinds) + 2
+    assert kinds.count(VerdictKind.SUSTAINED) <= 3 * MAX_FALSE_RETURNS * len(kinds) + 2
 
 
 def test_a_system_five_percent_below_its_limit_is_nearly_always_sustained_within_a_trial() -> None:

@@ -9,7 +9,7 @@ from report_samples import ASKED, EXPLAINED, FINDING, REPORT, judged
 from rich.console import Console
 
 from streamgauge.model.facts import EngineFacts, MicroBatches, TrialFacts, WarmUp
-from streamgauge.model.finding import End, Start
+from streamgauge.model.finding import Bound, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.report.render.html.page import render_page
 from streamgauge.report.render.json import run_document
@@ -33,7 +33,7 @@ def failed(number: int, kind: VerdictKind = VerdictKind.OVERLOADED, **measured: 
     return replace(found, measurement=replace(found.measurement, **measured))
 
 
-TWICE = replace(FINDING, fails=End(1.04e5, (3, 5)))
+TWICE = replace(FINDING, fails=Bound(1.04e5, (3, 5)))
 TRIALS = (held(), failed(3, foreign_share=0.013, steal_share=0.009), failed(5, judged_seconds=33))
 RUN = replace(REPORT, findings=(TWICE,), trials=TRIALS)
 

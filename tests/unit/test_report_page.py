@@ -9,7 +9,7 @@ from itertools import pairwise
 from report_samples import EXPLAINED, FINDING, RECORDED, REPORT, judged
 
 from streamgauge.model.facts import Explanation
-from streamgauge.model.finding import End
+from streamgauge.model.finding import Bound
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Outcome
 from streamgauge.report.render.html.bounds_svg import bracket_picture
@@ -199,7 +199,7 @@ def test_the_picture_is_logarithmic_and_stays_inside_its_frame() -> None:
 
 
 def test_where_fewer_is_harder_the_failing_end_may_lie_left() -> None:
-    view = view_run(replace(REPORT, findings=(replace(FINDING, holds=End(104_000.0, (3,)), fails=End(1e5, (2,))),)))
+    view = view_run(replace(REPORT, findings=(replace(FINDING, holds=Bound(104_000.0, (3,)), fails=Bound(1e5, (2,))),)))
     assert bracket_picture(view.findings[0]) is not None
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from report_samples import EXPLAINED, FINDING, LENGTH, LOAD_BEGAN, RECORDED, REPORT, WARMUP, judged, seconds
 
-from streamgauge.engines.spark.engine import QUEUE_MEANING
+from streamgauge.engines.spark.engine import QUEUE_IS
 from streamgauge.model.facts import EngineFacts, TrialFacts, WarmUp
-from streamgauge.model.finding import End
+from streamgauge.model.finding import Bound
 from streamgauge.model.measurement import Interval, LatencySummary, VerdictKind
 from streamgauge.model.objective import SHARES
 from streamgauge.model.seconds import Account, Kind, Latencies, Seconds
@@ -124,11 +124,11 @@ class TestLatency:
     def test_of_several_proving_trials_the_longest_speaks(self) -> None:
         short = replace(REPORT.trials[1], measurement=replace(REPORT.trials[1].measurement, judged_seconds=3))
         long = judged(7, 1e5, VerdictKind.SUSTAINED, "confirm")
-        finding = replace(FINDING, holds=End(1e5, (2, 7)), also=())
+        finding = replace(FINDING, holds=Bound(1e5, (2, 7)), also=())
         assert [line.trial for line in latency_lines(finding, [long, short])] == [7]
 
     def test_a_plain_measurement_has_its_load_for_a_name(self) -> None:
-        plain = replace(FINDING, status="measured", holds=None, fails=End(1.04e5, (3,)), also=())
+        plain = replace(FINDING, status="measured", holds=None, fails=Bound(1.04e5, (3,)), also=())
         assert [line.at for line in latency_lines(plain, REPORT.trials)] == ["104k/s"]
 
     @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ class TestWhatItWasMeasuredOn:
         assert said.endswith("; the broker had appended 99 % of the events of every trial within 31ms")
 
     def test_case_9_the_report_says_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
-        engines = [EngineFacts("spark", queue=QUEUE_MEANING[mode]) for mode in ("micro-batch", "real-time")]
+        engines = [EngineFacts("spark", queue=QUEUE_IS[mode]) for mode in ("micro-batch", "real-time")]
         facts = [TrialFacts(engine, send_interval_ns=10_000_000) for engine in engines]
         trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=facts[n % 2]) for n in range(4))
         said = dict(measured_on(replace(REPORT, trials=trials)))["resolution"]

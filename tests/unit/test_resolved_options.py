@@ -6,10 +6,10 @@ import pytest
 from pydantic import Field, ValidationError
 
 from streamgauge.engines.registry import engines
-from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.options import Duration, Options, Size
 from streamgauge.model.units import SECOND
-from streamgauge.transports.kafka.options import KafkaOptions, SecretFrom, kafka_options
+from streamgauge.transports.kafka.options import KafkaOptions, SecretFrom
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.registry import workloads
 
 
@@ -52,7 +52,7 @@ def test_numbers_without_a_unit_are_refused_in_a_file_and_taken_as_resolved() ->
     assert Machine.from_resolved({"wait": SECOND}).wait == SECOND
 
 
-def test_what_is_missing_has_its_default_and_what_is_unknown_is_left_out() -> None:
+def test_a_missing_value_is_the_default_and_an_unknown_one_is_omitted() -> None:
     assert Machine.from_resolved({"colour": "red"}) == Machine()
 
 
@@ -81,9 +81,8 @@ def test_the_cluster_of_a_transport_comes_back_with_where_its_secrets_are() -> N
         "password": {"env": "SECRET"},
     }
     written = KafkaOptions.model_validate({"cluster": cluster, "linger": "5ms"})
-    again = kafka_options(TransportChoice("kafka", written.dumped()))
+    again = transports()["kafka"].resolve(written.to_json())
     assert again == written
-    assert again is not None
     assert again.cluster is not None
     assert again.cluster.password == SecretFrom(env="SECRET")
-    assert again.chosen == "confluent"
+    assert again.producer_used == "confluent"

@@ -9,43 +9,43 @@ from search_play import experiment, found, only
 
 from benches.search_accuracy import find
 from streamgauge.model.experiment import Span
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
-from streamgauge.model.trial import Ask
-from streamgauge.search.adaptive import pool
-from streamgauge.search.axes import Line
-from streamgauge.search.history import learn
+from streamgauge.model.trial import TrialRequest
+from streamgauge.search.adaptive import pool_near
+from streamgauge.search.axes import SearchAxis
+from streamgauge.search.history import summarise
 from streamgauge.search.supported import RESOLUTION
 
 TRUTH = 730_000.0
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 QUESTION = experiment(span=RANGE, strategy="adaptive")
-Answer = Callable[[Ask], Verdict]
+Answer = Callable[[TrialRequest], Verdict]
 
 
-def said(kind: VerdictKind, estimate: Estimate | None = None) -> Verdict:
+def verdict_with(kind: VerdictKind, estimate: Estimate | None = None) -> Verdict:
     return Verdict(kind, ("the queue grows by so many",), estimate=estimate)
 
 
 def judge(truth: float = TRUTH, sees: float = 1.0, error: float = 0.01, unclear: float = 0.0) -> Answer:
     """A judge that is right, sees the boundary at ``sees`` × truth from above, and is unclear very close to it."""
 
-    def answer(ask: Ask) -> Verdict:
-        estimate = Estimate(truth * sees, truth * error) if ask.value > truth else None
-        if abs(ask.value / truth - 1) < unclear:
-            return said(VerdictKind.UNDECIDED, estimate)
-        return said(VerdictKind.SUSTAINED if ask.value <= truth else VerdictKind.OVERLOADED, estimate)
+    def answer(request: TrialRequest) -> Verdict:
+        estimate = Estimate(truth * sees, truth * error) if request.value > truth else None
+        if abs(request.value / truth - 1) < unclear:
+            return verdict_with(VerdictKind.UNDECIDED, estimate)
+        return verdict_with(VerdictKind.SUSTAINED if request.value <= truth else VerdictKind.OVERLOADED, estimate)
 
     return answer
 
 
-def asked(past: list[Told]) -> list[tuple[str, float]]:
+def requested(past: list[TrialResult]) -> list[tuple[str, float]]:
     return [(t.ask.purpose, t.ask.value) for t in past]
 
 
 def test_four_trials_find_a_boundary_that_the_first_one_sees() -> None:
     (finding,), past = found(QUESTION, judge())
-    assert [purpose for purpose, _ in asked(past)] == ["estimate", "estimate", "confirm", "confirm"]
+    assert [purpose for purpose, _ in requested(past)] == ["estimate", "estimate", "confirm", "confirm"]
     assert finding.status == "bracketed"
     assert finding.holds is not None
     assert finding.fails is not None
@@ -56,24 +56,24 @@ def test_four_trials_find_a_boundary_that_the_first_one_sees() -> None:
 
 def test_the_first_trial_overloads_at_the_hard_end() -> None:
     _, past = found(QUESTION, judge())
-    assert asked(past)[0] == ("estimate", 5_000_000.0)
+    assert requested(past)[0] == ("estimate", 5_000_000.0)
 
 
 def test_the_second_trial_looks_how_the_system_behaves_just_above_the_estimate() -> None:
     _, past = found(QUESTION, judge())
-    purpose, value = asked(past)[1]
+    purpose, value = requested(past)[1]
     assert purpose == "estimate"
     assert value == pytest.approx(TRUTH * 1.1, rel=0.001)
 
 
 def test_a_first_trial_near_the_boundary_needs_no_second() -> None:
     _, past = found(experiment(span=Span(between=(10_000.0, TRUTH * 1.2)), strategy="adaptive"), judge())
-    assert [purpose for purpose, _ in asked(past)] == ["estimate", "confirm", "confirm"]
+    assert [purpose for purpose, _ in requested(past)] == ["estimate", "confirm", "confirm"]
 
 
 def test_both_ends_are_proven_half_a_precision_from_the_estimate() -> None:
     _, past = found(QUESTION, judge(error=0.005))
-    (_, above), (_, below) = asked(past)[2:]
+    (_, above), (_, below) = requested(past)[2:]
     assert above == pytest.approx(TRUTH * 1.05**0.5, rel=0.001)
     assert below == pytest.approx(TRUTH / 1.05**0.5, rel=0.001)
 
@@ -153,12 +153,12 @@ def test_where_the_noise_forbids_an_answer_the_ends_move_away_and_the_finding_sa
 def test_when_the_hard_end_holds_nothing_else_is_asked_but_its_proof() -> None:
     finding, past = only(QUESTION, judge(1e9)), found(QUESTION, judge(1e9))[1]
     assert finding.status == "all-hold"
-    assert asked(past) == [("estimate", 5_000_000.0), ("confirm", 5_000_000.0)]
+    assert requested(past) == [("estimate", 5_000_000.0), ("confirm", 5_000_000.0)]
 
 
 def test_without_any_estimate_the_search_still_finds_the_boundary() -> None:
-    def blind(ask: Ask) -> Verdict:
-        return said(VerdictKind.SUSTAINED if ask.value <= TRUTH else VerdictKind.OVERLOADED)
+    def blind(request: TrialRequest) -> Verdict:
+        return verdict_with(VerdictKind.SUSTAINED if request.value <= TRUTH else VerdictKind.OVERLOADED)
 
     finding = only(QUESTION, blind)
     assert finding.status == "bracketed"
@@ -170,11 +170,11 @@ def test_without_any_estimate_the_search_still_finds_the_boundary() -> None:
 def test_a_verdict_far_on_the_wrong_side_of_a_sharp_estimate_is_asked_again() -> None:
     first: list[float] = []
 
-    def once_wrong(ask: Ask) -> Verdict:
-        right = judge(error=0.002)(ask)
-        if ask.purpose == "confirm" and ask.value > TRUTH and not first:
-            first.append(ask.value)
-            return said(VerdictKind.SUSTAINED)
+    def once_wrong(request: TrialRequest) -> Verdict:
+        right = judge(error=0.002)(request)
+        if request.purpose == "confirm" and request.value > TRUTH and not first:
+            first.append(request.value)
+            return verdict_with(VerdictKind.SUSTAINED)
         return right
 
     (finding,), past = found(QUESTION, once_wrong)
@@ -186,12 +186,16 @@ def test_a_verdict_far_on_the_wrong_side_of_a_sharp_estimate_is_asked_again() ->
 
 def known_of(*estimates: tuple[float, float, float]) -> tuple[Estimate | None, bool]:
     """Pool of estimates: (load of the trial, boundary, error) each."""
-    line = Line("load", "rate", True, 10_000.0, 5_000_000.0)
-    told = [
-        Told(Ask("load", load, "estimate"), said(VerdictKind.OVERLOADED, Estimate(boundary, error)), i + 1)
+    axis = SearchAxis("load", "rate", True, 10_000.0, 5_000_000.0)
+    results = [
+        TrialResult(
+            TrialRequest("load", load, "estimate"),
+            verdict_with(VerdictKind.OVERLOADED, Estimate(boundary, error)),
+            i + 1,
+        )
         for i, (load, boundary, error) in enumerate(estimates)
     ]
-    return pool(learn(line, told))
+    return pool_near(summarise(axis, results))
 
 
 def test_estimates_are_pooled_by_their_precision() -> None:
@@ -231,11 +235,11 @@ def test_however_wrong_the_estimates_are_the_search_ends_inside_its_range_and_ag
         rng = random.Random(seed)
         truth = 10 ** rng.uniform(4.1, 6.6)
 
-        def answer(ask: Ask, rng: random.Random = rng, truth: float = truth) -> Verdict:
+        def answer(request: TrialRequest, rng: random.Random = rng, truth: float = truth) -> Verdict:
             seen = Estimate(truth * rng.uniform(0.3, 3), truth * rng.uniform(0, 0.2)) if rng.random() < 0.7 else None
             if rng.random() < 0.1:
-                return said(VerdictKind.UNDECIDED, seen)
-            return said(VerdictKind.SUSTAINED if ask.value <= truth else VerdictKind.OVERLOADED, seen)
+                return verdict_with(VerdictKind.UNDECIDED, seen)
+            return verdict_with(VerdictKind.SUSTAINED if request.value <= truth else VerdictKind.OVERLOADED, seen)
 
         (finding,), past = found(QUESTION, answer)
         assert all(10_000 <= t.ask.value <= 5_000_000 for t in past), seed

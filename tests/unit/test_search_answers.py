@@ -7,15 +7,15 @@ import pytest
 from search_play import CRASHES, FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
 
 from streamgauge.model.experiment import Dimension, Span, Strategy, TrialPlan
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.profile import LoadProfile, Piece
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.run.result import ExitCode, exit_code_of
 from streamgauge.search import build
-from streamgauge.search.axes import Line, grid, listed
-from streamgauge.search.history import learn
+from streamgauge.search.axes import SearchAxis, grid, listed
+from streamgauge.search.history import summarise
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 SLIDE = Dimension("slide", "duration", "lower", "how often a window fires")
@@ -71,14 +71,14 @@ def test_case_14_a_search_that_holds_up_to_the_maximum_reliable_load_is_limited_
 ) -> None:
     limited = replace(experiment(span=RANGE, strategy=strategy), ceiling=2_000_000.0)
     (finding,), past = found(limited, lambda _: HOLDS)
-    assert max(told.ask.value for told in past) == 2_000_000
+    assert max(result.ask.value for result in past) == 2_000_000
     assert finding.status == "all-hold"
     assert finding.sentence == (
         "sustainable throughput: at least 2M events/s passed; streamgauge can generate at most 2M events/s reliably on "
         "this machine, so the limit of the engine is not known: run `streamgauge calibrate`, or give the load driver "
         "more cores"
     )
-    assert exit_code_of([finding], {told.trial: told.verdict for told in past}) is ExitCode.FINE
+    assert exit_code_of([finding], {result.trial: result.verdict for result in past}) is ExitCode.OK
 
 
 def test_case_14_a_ceiling_above_the_range_limits_nothing() -> None:
@@ -100,7 +100,7 @@ def test_when_none_holds_the_finding_says_which_end_to_move() -> None:
 def test_demand_reads_as_instances_that_a_load_needs() -> None:
     loads, counts = Span(values=(20_000.0, 50_000.0, 90_000.0)), Span(values=(1.0, 2.0, 3.0, 4.0))
     question = experiment("demand", loads, "linear", instances=counts)
-    findings, past = found(question, lambda ask: verdict(dict(ask.fixed)["load"] <= 20_000 * ask.value))
+    findings, past = found(question, lambda request: verdict(dict(request.fixed)["load"] <= 20_000 * request.value))
     assert [f.sentence for f in findings] == [
         "load 20k/s needs 1 instance, the smallest number",
         "load 50k/s needs 3 instances (2 fail)",
@@ -115,7 +115,7 @@ def test_demand_reads_as_instances_that_a_load_needs() -> None:
 
 def test_demand_of_a_load_whose_middle_is_undecided_is_an_upper_bound() -> None:
     question = experiment("demand", Span(values=(50_000.0,)), instances=Span(values=(1.0, 2.0, 3.0)))
-    finding = only(question, lambda ask: UNDECIDED if ask.value == 2 else verdict(ask.value == 3))
+    finding = only(question, lambda request: UNDECIDED if request.value == 2 else verdict(request.value == 3))
     assert finding.status == "wide"
     assert finding.sentence.startswith("load 50k/s needs at most 3 instances (1 fails")
 
@@ -124,8 +124,8 @@ def test_an_undecided_lower_load_leaves_its_gap_to_the_next() -> None:
     """Only what failed is taken over: two instances were undecided at the lower load, so they are tried again."""
     question = experiment("demand", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0, 3.0)))
 
-    def answer(ask: Ask) -> Verdict:
-        return UNDECIDED if ask.value == 2 and dict(ask.fixed)["load"] == 10 else verdict(ask.value >= 3)
+    def answer(request: TrialRequest) -> Verdict:
+        return UNDECIDED if request.value == 2 and dict(request.fixed)["load"] == 10 else verdict(request.value >= 3)
 
     findings, past = found(question, answer)
     assert {t.ask.value for t in past if dict(t.ask.fixed)["load"] == 20} == {2, 3}
@@ -134,7 +134,7 @@ def test_an_undecided_lower_load_leaves_its_gap_to_the_next() -> None:
 
 def test_capacity_has_one_bracket_for_each_number_of_instances() -> None:
     question = experiment("capacity", RANGE, instances=Span(values=(1.0, 4.0)))
-    findings, _ = found(question, lambda ask: verdict(ask.value <= 100_000 * dict(ask.fixed)["instances"]))
+    findings, _ = found(question, lambda request: verdict(request.value <= 100_000 * dict(request.fixed)["instances"]))
     assert [f.line for f in findings] == ["instances=1", "instances=4"]
     assert findings[1].sentence.startswith("sustainable throughput with 4 instances: 3")
     for finding, boundary in zip(findings, (100_000, 400_000), strict=True):
@@ -146,7 +146,9 @@ def test_capacity_has_one_bracket_for_each_number_of_instances() -> None:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_shortest_slide_is_found_where_lower_is_harder(strategy: Strategy) -> None:
     between = Span(between=(10e6, 1000e6))
-    finding = only(experiment("extreme", between, strategy, dimension=SLIDE), lambda ask: verdict(ask.value >= 130e6))
+    finding = only(
+        experiment("extreme", between, strategy, dimension=SLIDE), lambda request: verdict(request.value >= 130e6)
+    )
     assert finding.status == "bracketed"
     assert finding.holds
     assert finding.fails
@@ -161,14 +163,14 @@ def test_the_shortest_slide_is_found_where_lower_is_harder(strategy: Strategy) -
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_greatest_height_is_a_whole_number(strategy: Strategy) -> None:
     question = experiment("extreme", Span(between=(1, 9)), strategy, dimension=HEIGHT)
-    finding = only(question, lambda ask: verdict(ask.value <= 4))
+    finding = only(question, lambda request: verdict(request.value <= 4))
     assert finding.sentence == "height: 4 passed, 5 failed (25.0 % apart)"
     assert finding.status == "bracketed"
 
 
 def test_a_plain_measurement_asks_every_load_with_every_number_of_instances() -> None:
     question = experiment("nothing", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)), repetitions=2)
-    findings, past = found(question, lambda ask: verdict(ask.value <= 10 * dict(ask.fixed)["instances"]))
+    findings, past = found(question, lambda request: verdict(request.value <= 10 * dict(request.fixed)["instances"]))
     assert [(dict(t.ask.fixed)["instances"], t.ask.value, t.ask.repetition) for t in past] == [
         (n, load, repetition) for n in (1, 2) for load in (10, 20) for repetition in (0, 1)
     ]
@@ -198,25 +200,25 @@ def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
 
 def test_adaptive_on_a_list_goes_where_the_overload_points() -> None:
     values = tuple(float(v) for v in range(10, 1000, 10))
-    asked: list[float] = []
+    requested: list[float] = []
 
-    def judge(ask: Ask) -> Verdict:
-        asked.append(ask.value)
-        if ask.value <= 433:
+    def judge(request: TrialRequest) -> Verdict:
+        requested.append(request.value)
+        if request.value <= 433:
             return HOLDS
         return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=Estimate(431.0, 5.0))
 
     finding = only(experiment(span=Span(values=values), strategy="adaptive"), judge)
     assert finding.sentence.startswith("sustainable throughput: 430 events/s passed, 440 events/s failed")
-    assert asked == [990, 430, 440, 430, 440]
+    assert requested == [990, 430, 440, 430, 440]
 
 
 def test_adaptive_on_a_list_survives_an_estimate_that_is_far_off() -> None:
     values = tuple(float(v) for v in range(1, 101))
 
-    def judge(ask: Ask) -> Verdict:
+    def judge(request: TrialRequest) -> Verdict:
         estimate = Estimate(3.0, 0.001)
-        return HOLDS if ask.value <= 80 else Verdict(VerdictKind.OVERLOADED, (), estimate=estimate)
+        return HOLDS if request.value <= 80 else Verdict(VerdictKind.OVERLOADED, (), estimate=estimate)
 
     findings, past = found(experiment(span=Span(values=values), strategy="adaptive"), judge)
     assert findings[0].sentence.startswith("sustainable throughput: 80 events/s passed, 81 events/s failed")
@@ -224,22 +226,26 @@ def test_adaptive_on_a_list_survives_an_estimate_that_is_far_off() -> None:
 
 
 def test_estimates_are_pooled_by_their_precision() -> None:
-    line = Line("load", "rate", True, 1.0, 100.0)
+    axis = SearchAxis("load", "rate", True, 1.0, 100.0)
     verdicts = [Verdict(VerdictKind.OVERLOADED, (), estimate=Estimate(b, e)) for b, e in ((10.0, 1.0), (20.0, 2.0))]
     verdicts.append(Verdict(VerdictKind.INVALID, (), estimate=Estimate(90.0, 0.1)))
-    known = learn(line, [Told(Ask("load", 50.0, "probe"), v, i) for i, v in enumerate(verdicts, 1)])
-    assert known.pooled
-    assert known.pooled.boundary == pytest.approx((10 / 1 + 20 / 4) / (1 + 1 / 4))
-    assert known.pooled.error == pytest.approx((1 + 1 / 4) ** -0.5)
+    history = summarise(
+        axis, [TrialResult(TrialRequest("load", 50.0, "probe"), v, i) for i, v in enumerate(verdicts, 1)]
+    )
+    assert history.pooled
+    assert history.pooled.boundary == pytest.approx((10 / 1 + 20 / 4) / (1 + 1 / 4))
+    assert history.pooled.error == pytest.approx((1 + 1 / 4) ** -0.5)
 
 
 def test_full_length_trials_that_go_on_contradicting_each_other_leave_the_value_undecided() -> None:
-    line = Line("load", "rate", True, 1.0, 100.0)
-    asks = [Told(Ask("load", 50.0, "confirm", (), i), v, i + 1) for i, v in enumerate((HOLDS, FAILS, HOLDS))]
-    (point,) = learn(line, asks).points
-    assert point.state is None
-    assert point.contradictory
-    assert learn(line, asks[:1]).state(50.0) is True
+    axis = SearchAxis("load", "rate", True, 1.0, 100.0)
+    requests = [
+        TrialResult(TrialRequest("load", 50.0, "confirm", (), i), v, i + 1) for i, v in enumerate((HOLDS, FAILS, HOLDS))
+    ]
+    (entry,) = summarise(axis, requests).entries
+    assert entry.state is None
+    assert entry.contradictory
+    assert summarise(axis, requests[:1]).state(50.0) is True
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -247,15 +253,15 @@ def test_the_forecast_spans_what_really_happens(strategy: Strategy) -> None:
     values = Span(values=tuple(float(v) for v in range(1, 13)))
     search = build(experiment(span=values, strategy=strategy, repetitions=2), "simulated")
     forecast = search.forecast()
-    taken = [len(play(search, lambda ask, b=b: verdict(ask.value <= b))) for b in range(13)]  # type: ignore[misc]
-    assert forecast.least <= forecast.likely <= forecast.most
-    assert forecast.full_least <= forecast.full_likely <= forecast.full_most <= forecast.most
-    assert min(taken) == forecast.least
+    inherited = [len(play(search, lambda request, b=b: verdict(request.value <= b))) for b in range(13)]  # type: ignore[misc]
+    assert forecast.min_trials <= forecast.likely_trials <= forecast.max_trials
+    assert forecast.min_full_length <= forecast.likely_full_length <= forecast.max_full_length <= forecast.max_trials
+    assert min(inherited) == forecast.min_trials
     if strategy != "adaptive":  # real trials without an estimate take longer than the forecast's with one
-        assert max(taken) == forecast.most
+        assert max(inherited) == forecast.max_trials
 
 
 def test_the_forecast_of_a_plain_measurement_is_exact() -> None:
     forecast = build(experiment("nothing", Span(values=(1.0, 2.0)), repetitions=3, instances=ONE), "").forecast()
-    assert (forecast.least, forecast.likely, forecast.most) == (6, 6, 6)
-    assert (forecast.full_least, forecast.full_most) == (6, 6)
+    assert (forecast.min_trials, forecast.likely_trials, forecast.max_trials) == (6, 6, 6)
+    assert (forecast.min_full_length, forecast.max_full_length) == (6, 6)

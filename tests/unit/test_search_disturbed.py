@@ -4,11 +4,11 @@ import pytest
 from search_play import FAILS, Answer, experiment, only, verdict
 
 from streamgauge.model.experiment import Span, Strategy
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.search import build
-from streamgauge.search.history import learn
+from streamgauge.search.history import summarise
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
 BOUNDARY = 700_000.0
@@ -18,11 +18,11 @@ def disturbed(taken: float, always: bool = False) -> Answer:
     """The first trial of each load above what is left of the boundary is disturbed, or every one."""
     seen: set[float] = set()
 
-    def answer(ask: Ask) -> Verdict:
-        if (always or ask.value not in seen) and ask.value > BOUNDARY * (1 - taken):
-            seen.add(ask.value)
+    def answer(request: TrialRequest) -> Verdict:
+        if (always or request.value not in seen) and request.value > BOUNDARY * (1 - taken):
+            seen.add(request.value)
             return Verdict(FAILS.kind, FAILS.reasons, taken=taken)
-        return verdict(ask.value <= BOUNDARY)
+        return verdict(request.value <= BOUNDARY)
 
     return answer
 
@@ -36,14 +36,14 @@ def test_a_disturbed_overload_below_the_boundary_is_never_the_failing_end(strate
 
 
 def test_an_overload_with_one_percent_taken_counts_in_full() -> None:
-    ask = Ask("load", 100.0, "confirm")
-    line = build(experiment(span=Span(values=(100.0, 101.0, 105.0))), "x").lines[0]
-    slightly = learn(line, [Told(ask, Verdict(FAILS.kind, FAILS.reasons, taken=0.01), 1)])
+    request = TrialRequest("load", 100.0, "confirm")
+    axis = build(experiment(span=Span(values=(100.0, 101.0, 105.0))), "x").axes[0]
+    slightly = summarise(axis, [TrialResult(request, Verdict(FAILS.kind, FAILS.reasons, taken=0.01), 1)])
     assert (slightly.state(100.0), slightly.state(101.0)) == (False, None)
-    more = learn(line, [Told(ask, Verdict(FAILS.kind, FAILS.reasons, taken=0.03), 1)])
+    more = summarise(axis, [TrialResult(request, Verdict(FAILS.kind, FAILS.reasons, taken=0.03), 1)])
     assert [more.state(value) for value in (100.0, 101.0, 105.0)] == [None, None, False]
     assert more.fails is not None
-    assert (more.fails.estimated, more.fails.firm) == (True, False)
+    assert (more.fails.estimated, more.fails.confirmed) == (True, False)
 
 
 def test_a_failing_end_that_is_disturbed_each_time_is_called_estimated() -> None:

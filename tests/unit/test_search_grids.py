@@ -5,8 +5,8 @@ from search_play import HOLDS, Answer, experiment, found
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
-from streamgauge.model.trial import Ask
-from streamgauge.search.goals import lines
+from streamgauge.model.trial import TrialRequest
+from streamgauge.search.goals import axes_of
 from streamgauge.search.supported import RESOLUTION
 from streamgauge.workloads.parameters import FREQUENCY
 
@@ -19,8 +19,8 @@ REMARK = "so the limit may be outside of these bounds"
 def judge(error: float | None) -> Answer:
     """What holds up to the truth; an overload estimates it with this error, as a share of it."""
 
-    def answer(ask: Ask) -> Verdict:
-        if ask.value <= TRUTH:
+    def answer(request: TrialRequest) -> Verdict:
+        if request.value <= TRUTH:
             return HOLDS
         estimate = None if error is None else Estimate(TRUTH, error * TRUTH)
         return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=estimate)
@@ -74,4 +74,4 @@ def test_case_5_neighbours_of_a_list_that_are_far_apart_need_no_remark(strategy:
 
 def test_case_5_a_grid_of_another_dimension_is_as_fine_as_it_was_asked_for() -> None:
     question = experiment("extreme", Span(between=(100.0, 101.0)), "linear", dimension=FREQUENCY, precision=0.001)
-    assert len(lines(question)[0].values) == 11
+    assert len(axes_of(question)[0].values) == 11

@@ -1,33 +1,30 @@
 """Bounds that are asked to be narrower than trials can tell apart: whole searches of the simulated quickstart."""
 
+from pathlib import Path
+
 import pytest
 
-from benches.search_accuracy import Nowhere
 from streamgauge.engines.simulated import simulated
-from streamgauge.judge import Watch, decide, measure
-from streamgauge.model.finding import Finding, Told
+from streamgauge.judge import EarlyStopRule, decide, measure
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.parse import read, shipped_text
-from streamgauge.run.explore import trial_of
-from streamgauge.run.limits import Limits
+from streamgauge.run.explore import setup_of, trial_of
 from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Silence
+from streamgauge.run.trial.setup import DiscardingRecorder, RunContext
 from streamgauge.search import build
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
 
 TRUTH = 730_000 / 0.99
 
 
 def searched(seed: int, precision: str, hint: float = 0.0) -> Finding:
     """What ``streamgauge run simulated --set search.precision=… --set seed=…`` finds."""
-    asked = read(shipped_text("simulated"), overrides=(f"search.precision={precision}", f"seed={seed}"))
-    search, past = build(asked, "simulated", hint), list[Told]()
-    while (ask := search.next(past)) is not None:
-        trial = trial_of(asked, asked.engines[0], ask, len(past) + 1)
-        watch = Watch(trial, asked.objectives)
-        recording = execute(
-            trial, simulated, windowed_aggregation, watch, Nowhere(), listener=Silence(), limits=Limits()
-        )
-        past.append(Told(ask, decide(recording, measure(recording), asked.objectives), trial.number))
+    experiment = read(shipped_text("simulated"), overrides=(f"search.precision={precision}", f"seed={seed}"))
+    search, past = build(experiment, "simulated", hint), list[TrialResult]()
+    while (request := search.next(past)) is not None:
+        trial = trial_of(experiment, experiment.engines[0], request, len(past) + 1)
+        rule = EarlyStopRule(trial, experiment.objectives)
+        recording = execute(setup_of(trial, simulated, DiscardingRecorder(Path()), RunContext(), rule))
+        past.append(TrialResult(request, decide(recording, measure(recording), experiment.objectives), trial.number))
     (finding,) = search.findings(past)
     return finding
 

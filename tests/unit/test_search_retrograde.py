@@ -7,7 +7,7 @@ from search_play import CRASHES, FAILS, HOLDS, STRATEGIES, experiment, found, on
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 
 RANGE = Span(between=(1, 32))
 
@@ -17,12 +17,12 @@ def usl(capacity: float, contention: float, coherence: float) -> Callable[[float
     return lambda n: capacity * n / (1 + contention * (n - 1) + coherence * n * (n - 1))
 
 
-def judge(law: Callable[[float], float], *, estimates: bool = True) -> Callable[[Ask], Verdict]:
+def judge(law: Callable[[float], float], *, estimates: bool = True) -> Callable[[TrialRequest], Verdict]:
     """Holds where the law carries the load; an overloaded trial may see how much that was."""
 
-    def answer(ask: Ask) -> Verdict:
-        carried = law(ask.value)
-        if dict(ask.fixed)["load"] <= carried:
+    def answer(request: TrialRequest) -> Verdict:
+        carried = law(request.value)
+        if dict(request.fixed)["load"] <= carried:
             return HOLDS
         estimate = Estimate(carried, 0.01 * carried) if estimates else None
         return Verdict(VerdictKind.OVERLOADED, ("the lag grows",), estimate=estimate)
@@ -44,9 +44,9 @@ def test_the_demand_is_the_fewest_instances_that_hold_also_if_the_most_do_not(
     assert finding.sentence == "load 1M/s needs 6 instances (5 fail)"
     assert len(past) <= 34
     worse = {t.ask.value for t in past if t.ask.value > 15}
-    told = [note for note in finding.notes if "more instances make this system slower" in note]
-    assert len(told) == bool(worse)
-    assert all(f"{value:g}" in told[0] for value in worse)
+    notes = [note for note in finding.notes if "more instances make this system slower" in note]
+    assert len(notes) == bool(worse)
+    assert all(f"{value:g}" in notes[0] for value in worse)
 
 
 @pytest.mark.parametrize("estimates", [True, False])
@@ -99,5 +99,7 @@ def test_a_system_that_crashes_is_not_looked_at_for_a_peak() -> None:
 
 
 def test_other_dimensions_keep_below_the_easiest_failure() -> None:
-    finding = only(experiment(strategy="full"), lambda ask: FAILS if ask.value == 1 else verdict(ask.value <= 3))
+    finding = only(
+        experiment(strategy="full"), lambda request: FAILS if request.value == 1 else verdict(request.value <= 3)
+    )
     assert finding.status == "none-holds"

@@ -21,15 +21,15 @@ from search_play import (
 )
 
 from streamgauge.model.experiment import Experiment, Span, Strategy
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask, Purpose
+from streamgauge.model.trial import Purpose, TrialRequest
 from streamgauge.model.units import SECOND
 from streamgauge.parse import read
 from streamgauge.run.explore import explore
-from streamgauge.run.limits import Limits
+from streamgauge.run.trial.setup import RunLimits
 from streamgauge.search import build, shares
-from streamgauge.search.axes import Line
+from streamgauge.search.axes import SearchAxis
 from streamgauge.store import Store
 
 RANGE = Span(between=(10_000.0, 5_000_000.0))
@@ -48,7 +48,9 @@ def boundary_of(span: Span) -> float:
 
 def truth(span: Span = RANGE, beside: Verdict | None = None) -> Answer:
     """Right about every load; about shares of what holds it says ``beside``, if that is given."""
-    return lambda ask: beside if beside and ask.purpose == "measure" else verdict(ask.value <= boundary_of(span))
+    return lambda request: (
+        beside if beside and request.purpose == "measure" else verdict(request.value <= boundary_of(span))
+    )
 
 
 @pytest.mark.parametrize("strategy", SEARCHING)
@@ -83,15 +85,19 @@ def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Str
 
 
 def test_an_invalid_share_is_repeated_and_another_trial_counts() -> None:
-    asked: list[Ask] = []
+    requests: list[TrialRequest] = []
 
-    def stormy(ask: Ask) -> Verdict:
-        asked.append(ask)
-        return INVALID if ask.purpose == "measure" and asked.count(ask) < 3 else verdict(ask.value <= 730_000)
+    def stormy(request: TrialRequest) -> Verdict:
+        requests.append(request)
+        return (
+            INVALID
+            if request.purpose == "measure" and requests.count(request) < 3
+            else verdict(request.value <= 730_000)
+        )
 
     finding = only(question(also=(0.9,)), stormy)
-    assert len(set(asked[-3:])) == 1
-    assert finding.also == ((0.9, len(asked)),)
+    assert len(set(requests[-3:])) == 1
+    assert finding.also == ((0.9, len(requests)),)
     assert not any("90%" in note for note in finding.notes)
 
 
@@ -126,8 +132,8 @@ def test_where_nothing_holds_there_is_no_share_of_it() -> None:
 
 
 def test_where_all_holds_the_share_is_of_the_end_of_the_range() -> None:
-    _, past = found(question(also=(0.9,)), lambda ask: verdict(ask.value <= 5e6))
-    assert past[-1].ask == Ask("load", 4_500_000.0, "measure")
+    _, past = found(question(also=(0.9,)), lambda request: verdict(request.value <= 5e6))
+    assert past[-1].ask == TrialRequest("load", 4_500_000.0, "measure")
 
 
 def test_a_share_may_lie_below_the_range() -> None:
@@ -137,25 +143,28 @@ def test_a_share_may_lie_below_the_range() -> None:
 
 @pytest.mark.parametrize("strategy", SEARCHING)
 def test_every_prefix_of_the_past_replays_to_the_same_question(strategy: Strategy) -> None:
-    asked: list[Ask] = []
+    requests: list[TrialRequest] = []
 
-    def stormy(ask: Ask) -> Verdict:
-        asked.append(ask)
-        return INVALID if len(asked) % 2 else verdict(ask.value <= 730_000)
+    def stormy(request: TrialRequest) -> Verdict:
+        requests.append(request)
+        return INVALID if len(requests) % 2 else verdict(request.value <= 730_000)
 
     _, past = found(question(strategy), stormy)
-    for length, told in enumerate(past):
-        again = [Told(t.ask, t.verdict, t.trial) for t in past[:length]]
-        assert build(question(strategy), "simulated").next(again) == told.ask
+    for length, result in enumerate(past):
+        again = [TrialResult(t.ask, t.verdict, t.trial) for t in past[:length]]
+        assert build(question(strategy), "simulated").next(again) == result.ask
 
 
 @pytest.mark.parametrize("strategy", SEARCHING)
 def test_the_forecast_has_the_shares_in_it(strategy: Strategy) -> None:
     plain = build(question(strategy, also=()), "").forecast()
     with_shares = build(question(strategy), "").forecast()
-    assert (with_shares.likely, with_shares.full_likely) == (plain.likely + 2, plain.full_likely + 2)
-    assert with_shares.full_most == plain.full_most + 2
-    assert with_shares.full_least == plain.full_least, "where nothing holds, there is no share of it"
+    assert (with_shares.likely_trials, with_shares.likely_full_length) == (
+        plain.likely_trials + 2,
+        plain.likely_full_length + 2,
+    )
+    assert with_shares.max_full_length == plain.max_full_length + 2
+    assert with_shares.min_full_length == plain.min_full_length, "where nothing holds, there is no share of it"
 
 
 FILE = """
@@ -170,37 +179,39 @@ trial: {duration: 30s}
 
 
 def test_a_run_in_virtual_time_measures_at_ninety_percent_and_resumes_to_it(tmp_path: Path) -> None:
-    asked, store, now = read(FILE), Store(tmp_path), datetime(2026, 11, 16, tzinfo=UTC)
-    one, other = (store.create(asked, FILE, {}, now, token) for token in ("one", "other"))
-    whole = explore(asked, one)
-    (finding,) = whole.findings
+    experiment, store, now = read(FILE), Store(tmp_path), datetime(2026, 11, 16, tzinfo=UTC)
+    one, other = (store.create(experiment, FILE, {}, now, token) for token in ("one", "other"))
+    complete = explore(experiment, one)
+    (finding,) = complete.findings
     ((share, number),) = finding.also
-    (measured,) = [kept for kept in one.trials() if kept.trial.number == number]
+    (measured,) = [stored for stored in one.trials() if stored.trial.number == number]
     assert finding.holds is not None
     assert measured.trial.load == pytest.approx(share * finding.holds.value, rel=1e-3)
     assert measured.extent.count >= 30
     # a budget that the search alone spends leaves nothing for the last trial
-    cut = explore(asked, other, Limits(budget=whole.spent - measured.extent.count * SECOND))
+    cut = explore(experiment, other, RunLimits(budget=complete.trial_time_ns - measured.extent.count * SECOND))
     assert cut.ended
     assert (cut.findings[0].status, cut.findings[0].also) == (finding.status, ())
-    assert explore(asked, other).findings == whole.findings
+    assert explore(experiment, other).findings == complete.findings
 
 
 def test_a_confirmation_that_was_as_near_as_the_precision_tells_is_the_measurement() -> None:
-    line = Line("load", "rate", upwards=True, easy=10.0, hard=5_000.0)
+    axis = SearchAxis("load", "rate", upwards=True, easy=10.0, hard=5_000.0)
 
-    def told(value: float, number: int, purpose: Purpose = "confirm", *, holds: bool = True) -> Told:
-        return Told(Ask("load", value, purpose), verdict(holds), number)
+    def trial_result(value: float, number: int, purpose: Purpose = "confirm", *, holds: bool = True) -> TrialResult:
+        return TrialResult(TrialRequest("load", value, purpose), verdict(holds), number)
 
-    asked = question(also=(0.9,))
+    experiment = question(also=(0.9,))
     for searched, wanted in (
-        ([told(910.0, 1), told(1000.0, 2)], (0.91, 1)),
-        ([told(890.0, 1), told(905.0, 3), told(1000.0, 2)], (0.905, 3)),
-        ([told(950.0, 1), told(1000.0, 2)], None),  # too far
-        ([told(900.0, 1, "probe"), told(1000.0, 2)], None),  # too short
-        ([told(900.0, 1, holds=False), told(1000.0, 2)], None),
+        ([trial_result(910.0, 1), trial_result(1000.0, 2)], (0.91, 1)),
+        ([trial_result(890.0, 1), trial_result(905.0, 3), trial_result(1000.0, 2)], (0.905, 3)),
+        ([trial_result(950.0, 1), trial_result(1000.0, 2)], None),  # too far
+        ([trial_result(900.0, 1, "probe"), trial_result(1000.0, 2)], None),  # too short
+        ([trial_result(900.0, 1, holds=False), trial_result(1000.0, 2)], None),
     ):
-        found_parts = shares.parts(asked, line, 1000.0, searched, [])
+        found_parts = shares.requested_shares(experiment, axis, 1000.0, searched, [])
         assert shares.measured(found_parts) == ((wanted,) if wanted else ())
-    both = shares.parts(asked, line, 1000.0, [told(910.0, 1)], [told(900.0, 4, "measure")])
+    both = shares.requested_shares(
+        experiment, axis, 1000.0, [trial_result(910.0, 1)], [trial_result(900.0, 4, "measure")]
+    )
     assert shares.measured(both) == ((0.9, 4),), "what was measured on purpose comes first"

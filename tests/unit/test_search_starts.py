@@ -7,9 +7,9 @@ import pytest
 from search_play import FALSIFIED, INVALID, experiment, play, verdict
 
 from streamgauge.model.experiment import Experiment, Span
-from streamgauge.model.finding import Finding, Told
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.search import build
 from streamgauge.search.starts import combine
 
@@ -18,17 +18,17 @@ QUESTION = replace(
     experiment(span=RANGE, strategy="adaptive"),
     search=replace(experiment(strategy="adaptive").search, starts=3),
 )
-Answer = Callable[[Ask], Verdict]
+Answer = Callable[[TrialRequest], Verdict]
 
 
 def holds_up_to(*truths: float) -> Answer:
     """A system that holds another load after every start."""
-    return lambda ask: verdict(ask.value <= truths[ask.start])
+    return lambda request: verdict(request.value <= truths[request.start])
 
 
 def searched(answer: Answer, question: Experiment = QUESTION, ended: str = "", most: int = 3) -> Finding:
     """All starts, one after the other, in one past, as a run keeps it."""
-    past: list[Told] = []
+    past: list[TrialResult] = []
     searches = [build(question, "spark", 1_000_000.0, start) for start in range(question.search.starts)]
     for search in searches[:most]:
         past = play(search, answer, past)
@@ -39,8 +39,8 @@ def searched(answer: Answer, question: Experiment = QUESTION, ended: str = "", m
 def test_every_start_asks_its_own_trials_whatever_the_others_found() -> None:
     past = play(build(QUESTION, "spark", 1_000_000.0, 0), holds_up_to(980_000.0))
     later = play(build(QUESTION, "spark", 1_000_000.0, 2), holds_up_to(0, 0, 980_000.0), past)[len(past) :]
-    assert [told.ask.value for told in later] == [told.ask.value for told in past]
-    assert {told.ask.start for told in later} == {2}
+    assert [result.ask.value for result in later] == [result.ask.value for result in past]
+    assert {result.ask.start for result in later} == {2}
 
 
 def test_the_result_is_that_of_the_start_in_the_middle_with_the_spread_between_them() -> None:
@@ -71,13 +71,13 @@ def test_starts_that_were_not_searched_are_named_and_do_not_hide_the_others() ->
 
 
 def test_a_start_that_gives_wrong_outputs_is_the_result() -> None:
-    finding = searched(lambda ask: FALSIFIED if ask.start == 1 else verdict(ask.value <= 980_000.0), most=2)
+    finding = searched(lambda request: FALSIFIED if request.start == 1 else verdict(request.value <= 980_000.0), most=2)
     assert finding.status == "failed"
     assert "start 2" in finding.sentence
 
 
 def test_a_start_that_could_not_be_measured_leaves_the_others() -> None:
-    finding = searched(lambda ask: INVALID if ask.start == 1 else verdict(ask.value <= 980_000.0))
+    finding = searched(lambda request: INVALID if request.start == 1 else verdict(request.value <= 980_000.0))
     assert finding.status == "bracketed"
     assert len(finding.starts) == 2
     assert any(note.startswith("start 2 of 3 has no result: ") for note in finding.notes)
@@ -92,5 +92,5 @@ def test_a_range_that_holds_as_a_whole_after_every_start_has_no_spread() -> None
 def test_the_bound_on_trials_counts_every_start() -> None:
     one = build(replace(QUESTION, search=replace(QUESTION.search, starts=1)), "spark")
     three = build(QUESTION, "spark")
-    assert three.most_trials(2) == 3 * one.most_trials(2)
-    assert three.forecast().likely == 3 * one.forecast().likely
+    assert three.max_trials(2) == 3 * one.max_trials(2)
+    assert three.forecast().likely_trials == 3 * one.forecast().likely_trials

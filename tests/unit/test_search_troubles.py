@@ -22,9 +22,9 @@ from search_play import (
 )
 
 from streamgauge.model.experiment import Span, Strategy
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.run.result import exit_code_of
 from streamgauge.search import build
 
@@ -34,11 +34,11 @@ RANGE = Span(between=(10_000.0, 5_000_000.0))
 def scripted(*answers: tuple[float, str, Verdict], otherwise: Answer) -> Answer:
     """Answers by value and purpose first, then by the truth."""
     script = {(value, purpose): said for value, purpose, said in answers}
-    return lambda ask: script.get((ask.value, ask.purpose)) or otherwise(ask)
+    return lambda request: script.get((request.value, request.purpose)) or otherwise(request)
 
 
 def holds_up_to(boundary: float) -> Answer:
-    return lambda ask: verdict(ask.value <= boundary)
+    return lambda request: verdict(request.value <= boundary)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -47,11 +47,11 @@ def test_invalid_trials_are_repeated_and_never_steer(strategy: Strategy, span: S
     boundary = 3.5 if span.values else 700_000
     question = experiment(span=span, strategy=strategy)
     calm, steady = found(question, holds_up_to(boundary))
-    storm: list[Ask] = []
+    storm: list[TrialRequest] = []
 
-    def stormy(ask: Ask) -> Verdict:
-        storm.append(ask)
-        return INVALID if len(storm) % 3 else verdict(ask.value <= boundary)
+    def stormy(request: TrialRequest) -> Verdict:
+        storm.append(request)
+        return INVALID if len(storm) % 3 else verdict(request.value <= boundary)
 
     findings, past = found(question, stormy)
     assert [t.ask for t in past if t.verdict is not INVALID] == [t.ask for t in steady]
@@ -62,15 +62,15 @@ def test_invalid_trials_are_repeated_and_never_steer(strategy: Strategy, span: S
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_two_values_in_a_row_that_stay_invalid_end_the_search_and_keep_what_is_known(strategy: Strategy) -> None:
     question = experiment(strategy=strategy)
-    asked: list[Ask] = []
+    requests: list[TrialRequest] = []
 
-    def failing_driver(ask: Ask) -> Verdict:
-        asked.append(ask)
-        return INVALID if len(asked) > 2 else verdict(ask.value <= 3)
+    def failing_driver(request: TrialRequest) -> Verdict:
+        requests.append(request)
+        return INVALID if len(requests) > 2 else verdict(request.value <= 3)
 
     finding = only(question, failing_driver)
-    assert len(asked) == 2 + 2 * 3
-    assert len(set(asked[2:5])) == len(set(asked[5:])) == 1
+    assert len(requests) == 2 + 2 * 3
+    assert len(set(requests[2:5])) == len(set(requests[5:])) == 1
     assert finding.status == "unfinished"
     assert "INVALID 3 times in a row" in finding.sentence or "could not be measured because" in finding.sentence
     assert "40 ms late" in finding.sentence
@@ -82,7 +82,8 @@ def test_two_values_in_a_row_that_stay_invalid_end_the_search_and_keep_what_is_k
 def test_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
     """Loads up to 3 hold; one load could not be measured, in three trials."""
     finding = only(
-        experiment(strategy=strategy), lambda ask: INVALID if ask.value == unmeasured else verdict(ask.value <= 3)
+        experiment(strategy=strategy),
+        lambda request: INVALID if request.value == unmeasured else verdict(request.value <= 3),
     )
     others = [v for v in range(1, 6) if v != unmeasured]
     assert finding.holds is not None
@@ -97,9 +98,9 @@ def test_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy
 def test_what_was_proven_below_a_load_that_stays_invalid_is_the_answer() -> None:
     """Near 430k/s everything holds, and from 450k/s on the generator falls behind."""
     question = replace(experiment(span=RANGE, strategy="adaptive"), ceiling=None)
-    search, past = build(question, "simulated", hint=430_000.0), list[Told]()
-    while (ask := search.next(past)) is not None:
-        past.append(Told(ask, INVALID if ask.value >= 450_000 else HOLDS, len(past) + 1))
+    search, past = build(question, "simulated", hint=430_000.0), list[TrialResult]()
+    while (request := search.next(past)) is not None:
+        past.append(TrialResult(request, INVALID if request.value >= 450_000 else HOLDS, len(past) + 1))
     (finding,) = search.findings(past)
     assert finding.holds is not None
     assert 430_000 <= finding.holds.value < 450_000
@@ -122,8 +123,8 @@ def test_a_range_in_which_every_trial_stays_invalid_could_not_be_measured() -> N
 
 @pytest.mark.parametrize("strategy", [s for s in STRATEGIES if s != "full"])
 def test_a_load_whose_confirmation_stays_invalid_is_no_bound(strategy: Strategy) -> None:
-    def driver(ask: Ask) -> Verdict:
-        return INVALID if ask.value == 3 and ask.purpose == "confirm" else verdict(ask.value <= 3)
+    def driver(request: TrialRequest) -> Verdict:
+        return INVALID if request.value == 3 and request.purpose == "confirm" else verdict(request.value <= 3)
 
     finding = only(experiment(strategy=strategy), driver)
     assert finding.holds is not None
@@ -135,7 +136,7 @@ def test_a_load_whose_confirmation_stays_invalid_is_no_bound(strategy: Strategy)
 def test_falsified_output_stops_the_search_at_once(strategy: Strategy) -> None:
     question = experiment("capacity", strategy=strategy, instances=Span(values=(1.0, 2.0, 3.0)))
     findings, past = found(
-        question, lambda ask: FALSIFIED if dict(ask.fixed)["instances"] == 2 else verdict(ask.value <= 3)
+        question, lambda request: FALSIFIED if dict(request.fixed)["instances"] == 2 else verdict(request.value <= 3)
     )
     assert [f.status for f in findings] == ["bracketed", "failed", "unfinished"]
     assert past[-1].verdict is FALSIFIED
@@ -149,7 +150,7 @@ def test_falsified_output_stops_the_search_at_once(strategy: Strategy) -> None:
 def test_an_undecided_value_of_a_list_is_skipped_and_named(strategy: Strategy, boundary: int, undecided: int) -> None:
     finding = only(
         experiment(strategy=strategy),
-        lambda ask: UNDECIDED if ask.value == undecided else verdict(ask.value <= boundary),
+        lambda request: UNDECIDED if request.value == undecided else verdict(request.value <= boundary),
     )
     others = [v for v in range(1, 6) if v != undecided]
     holds = max((v for v in others if v <= boundary), default=None)
@@ -177,14 +178,14 @@ def test_a_line_without_any_decision_says_so() -> None:
 def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: Strategy, value: float) -> None:
     """The short trials all say 1 … 3 hold; at full length one of the values turns out otherwise."""
     truth = holds_up_to(3)
-    short = {ask: truth(Ask("load", value, "probe")) for ask in ("probe", "estimate")}
+    short = {request: truth(TrialRequest("load", value, "probe")) for request in ("probe", "estimate")}
     turned = FAILS if short["probe"] is HOLDS else HOLDS
     answer = scripted((value, "confirm", turned), otherwise=truth)
     finding = only(experiment(strategy=strategy), answer)
     assert finding.status in ("bracketed", "none-holds", "all-hold")
     for end, holds in ((finding.holds, HOLDS), (finding.fails, FAILS)):
         if end:
-            assert answer(Ask("load", end.value, "confirm")) is holds
+            assert answer(TrialRequest("load", end.value, "confirm")) is holds
     if strategy != "full" and value in (3.0, 4.0):
         assert any("in a short trial" in note and "the full-length result counts" in note for note in finding.notes)
 
@@ -193,7 +194,7 @@ def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: St
 def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known_failure(strategy: Strategy) -> None:
     question = experiment(strategy=strategy)
     for table in product((True, False), repeat=5):
-        findings, past = found(question, lambda ask, table=table: verdict(table[int(ask.value) - 1]))  # type: ignore[misc]
+        findings, past = found(question, lambda request, table=table: verdict(table[int(request.value) - 1]))  # type: ignore[misc]
         (finding,) = findings
         assert len(past) <= 5 * 2
         failures = [t.ask.value for t in past if t.verdict is FAILS]
@@ -202,9 +203,9 @@ def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known
         if finding.holds:
             assert table[int(finding.holds.value) - 1]
         beyond = {t.ask.value for t in held if failures and t.ask.value > min(failures)}
-        told = [note for note in finding.notes if note.startswith("not monotone")]
-        assert len(told) == len(beyond)
-        assert all(any(f"{v:g}/s passed" in note for note in told) for v in beyond)
+        notes = [note for note in finding.notes if note.startswith("not monotone")]
+        assert len(notes) == len(beyond)
+        assert all(any(f"{v:g}/s passed" in note for note in notes) for v in beyond)
 
 
 def test_a_confirmation_that_stays_undecided_outweighs_a_probe_that_held() -> None:
@@ -220,11 +221,11 @@ def test_a_confirmation_that_stays_undecided_outweighs_a_probe_that_held() -> No
 
 
 def test_an_undecided_value_that_turns_out_to_lie_outside_does_not_widen_the_bracket() -> None:
-    asked: list[float] = []
+    values: list[float] = []
 
-    def answer(ask: Ask) -> Verdict:
-        asked.append(ask.value)
-        return UNDECIDED if ask.value == asked[0] else verdict(ask.value <= 20_000)
+    def answer(request: TrialRequest) -> Verdict:
+        values.append(request.value)
+        return UNDECIDED if request.value == values[0] else verdict(request.value <= 20_000)
 
     finding = only(experiment(span=RANGE), answer)
     assert finding.status == "bracketed"
@@ -236,10 +237,10 @@ def test_an_undecided_value_that_turns_out_to_lie_outside_does_not_widen_the_bra
 def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
     question = experiment(strategy="full", repetitions=3)
 
-    def wavering(ask: Ask) -> Verdict:
-        if ask.value == 3:
-            return verdict(ask.repetition != 1)
-        return verdict(ask.value < 3)
+    def wavering(request: TrialRequest) -> Verdict:
+        if request.value == 3:
+            return verdict(request.repetition != 1)
+        return verdict(request.value < 3)
 
     findings, past = found(question, wavering)
     (finding,) = findings
@@ -254,7 +255,9 @@ def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
 
 def test_a_tie_between_repetitions_counts_as_failing() -> None:
     question = experiment(strategy="linear", repetitions=2, early=False)
-    finding = only(question, lambda ask: verdict(ask.value < 3 or (ask.value == 3 and ask.repetition == 0)))
+    finding = only(
+        question, lambda request: verdict(request.value < 3 or (request.value == 3 and request.repetition == 0))
+    )
     assert finding.fails
     assert finding.fails.value == 3
     assert any("3/s: 1 of 2 repetitions passed" in note for note in finding.notes)
@@ -271,9 +274,9 @@ def test_a_verdict_that_flips_every_time_ends_all_the_same(strategy: Strategy) -
     for span in (Span(values=(1.0, 2.0, 3.0, 4.0, 5.0)), RANGE):
         seen: Counter[float] = Counter()
 
-        def flipping(ask: Ask, seen: Counter[float] = seen) -> Verdict:
-            seen[ask.value] += 1
-            return verdict(seen[ask.value] % 2 == 1)
+        def flipping(request: TrialRequest, seen: Counter[float] = seen) -> Verdict:
+            seen[request.value] += 1
+            return verdict(seen[request.value] % 2 == 1)
 
         findings, past = found(experiment(span=span, strategy=strategy), flipping)
         assert len(past) <= 2 * 3 * 130
@@ -281,7 +284,7 @@ def test_a_verdict_that_flips_every_time_ends_all_the_same(strategy: Strategy) -
 
 
 def test_a_crash_at_a_high_load_is_a_failure_but_at_the_lowest_the_system_is_broken() -> None:
-    high = only(experiment(), lambda ask: CRASHES if ask.value > 3 else HOLDS)
+    high = only(experiment(), lambda request: CRASHES if request.value > 3 else HOLDS)
     assert high.status == "bracketed"
     low = only(experiment(), lambda _: CRASHES)
     assert low.status == "failed"
@@ -290,7 +293,7 @@ def test_a_crash_at_a_high_load_is_a_failure_but_at_the_lowest_the_system_is_bro
 
 def test_for_demand_only_the_lowest_load_tells_a_broken_system() -> None:
     question = experiment("demand", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)))
-    findings, _ = found(question, lambda ask: CRASHES if dict(ask.fixed)["load"] == 20 else HOLDS)
+    findings, _ = found(question, lambda request: CRASHES if dict(request.fixed)["load"] == 20 else HOLDS)
     assert [f.status for f in findings] == ["all-hold", "none-holds"]
     findings, _ = found(question, lambda _: CRASHES)
     assert findings[0].status == "failed"
@@ -300,7 +303,7 @@ def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
     question = experiment("capacity", RANGE, instances=Span(values=(1.0, 2.0)))
     search = build(question, "simulated")
     past = play(search, holds_up_to(700_000))
-    early = [Told(t.ask, t.verdict, t.trial) for t in past[:3]]
+    early = [TrialResult(t.ask, t.verdict, t.trial) for t in past[:3]]
     first, second = search.findings(early, ended="the budget of 10m is spent")
     assert first.status == second.status == "unfinished"
     assert first.holds

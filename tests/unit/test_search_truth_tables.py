@@ -5,10 +5,10 @@ from itertools import combinations_with_replacement, product
 import pytest
 from search_play import STRATEGIES, experiment, play, verdict
 
-from streamgauge.model.experiment import Span, Strategy, What
-from streamgauge.model.finding import Finding, Told
+from streamgauge.model.experiment import Goal, Span, Strategy
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 from streamgauge.search import Search, build
 
 SIZES = [(1, 1), (1, 5), (6, 1), (2, 2), (3, 3), (4, 4), (6, 5)]
@@ -28,8 +28,8 @@ class Judge:
     def __init__(self, table: Table) -> None:
         self.table = table
 
-    def __call__(self, ask: Ask) -> Verdict:
-        at = {ask.dimension: ask.value, **dict(ask.fixed)}
+    def __call__(self, request: TrialRequest) -> Verdict:
+        at = {request.dimension: request.value, **dict(request.fixed)}
         return verdict(self.holds(int(at["load"]), int(at["instances"])))
 
     def holds(self, load: int, instances: int) -> bool:
@@ -39,7 +39,7 @@ class Judge:
 def searches(what: str, loads: int, counts: int, strategy: Strategy, lower_bound: bool = True) -> Search:
     spans = (Span(values=tuple(float(v + 1) for v in range(n))) for n in (loads, counts))
     load, instances = spans
-    question: What = "demand" if what == "demand" else "capacity"
+    question: Goal = "demand" if what == "demand" else "capacity"
     return build(experiment(question, load, strategy, instances=instances, lower_bound=lower_bound), "simulated")
 
 
@@ -51,17 +51,17 @@ def status(holds: float | None, fails: float | None) -> str:
     return "bracketed" if holds and fails else "all-hold" if holds else "none-holds"
 
 
-def assert_proven(finding: Finding, past: list[Told], judge: Judge) -> None:
+def assert_proven(finding: Finding, past: list[TrialResult], judge: Judge) -> None:
     """Each end is proven by full-length trials that say so."""
     for end, holds in ((finding.holds, True), (finding.fails, False)):
         if end is None:
             continue
         assert end.trials
         for number in end.trials:
-            told = past[number - 1]
-            assert told.verdict.holds is holds
-            assert told.ask.purpose == "confirm"
-            assert told.ask.value == end.value
+            result = past[number - 1]
+            assert result.verdict.holds is holds
+            assert result.ask.purpose == "confirm"
+            assert result.ask.value == end.value
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -104,7 +104,7 @@ def test_the_corner_that_theodolite_has_wrong_is_right() -> None:
     """Loads [1, 2, 3], capacity 2."""
     for strategy in STRATEGIES:
         search = searches("capacity", 3, 1, strategy)
-        finding = search.findings(play(search, lambda ask: verdict(ask.value <= 2)))[0]
+        finding = search.findings(play(search, lambda request: verdict(request.value <= 2)))[0]
         assert ends(finding) == (2, 3)
 
 
@@ -117,15 +117,15 @@ def test_the_lower_bound_never_takes_more_trials_and_cites_the_failure_it_leans_
         assert len(past) <= len(play(free, judge)) + (strategy in ("binary", "adaptive")) * 4
         for finding in bound.findings(past):
             for number in finding.fails.trials if finding.fails else ():
-                told = past[number - 1]
-                assert told.verdict.holds is False
-                assert dict(told.ask.fixed)["load"] <= float(finding.line.removeprefix("load="))
+                result = past[number - 1]
+                assert result.verdict.holds is False
+                assert dict(result.ask.fixed)["load"] <= float(finding.line.removeprefix("load="))
 
 
 def test_linear_stops_at_the_first_that_answers_and_from_above_starts_at_the_hardest() -> None:
     def explored(what: str, strategy: Strategy) -> list[float]:
         search = searches(what, 4, 4 if what == "demand" else 1, strategy)
-        past = play(search, Judge((2, 2, 2, 2)) if what == "demand" else lambda ask: verdict(ask.value <= 2))
+        past = play(search, Judge((2, 2, 2, 2)) if what == "demand" else lambda request: verdict(request.value <= 2))
         return [t.ask.value for t in past if t.ask.purpose == "probe" and t.ask.fixed == past[0].ask.fixed]
 
     assert explored("demand", "linear") == [1, 2, 3]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from judge_samples import trial
 
-from streamgauge.engines.contract import VirtualEngine
+from streamgauge.engines.contract import SimulatedEngine, Situation
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
 from streamgauge.model.facts import EngineFacts
 from streamgauge.model.profile import steps
@@ -30,12 +30,12 @@ def at(load: float, chosen: SimulatedOptions, length: int = 120, params: dict[st
 
 
 def run(of: Trial, work: float = 1.0) -> Seconds:
-    return join(simulated.imagine(of, work).seconds())
+    return join(simulated.simulate(of, work).seconds())
 
 
 def outcome(of: Trial) -> Outcome:
-    imagined = simulated.imagine(of, 1.0)
-    return imagined.outcome(join(imagined.seconds()).stop)
+    simulation = simulated.simulate(of, 1.0)
+    return simulation.outcome(join(simulation.seconds()).stop)
 
 
 def served(of: Trial, work: float = 1.0) -> float:
@@ -168,7 +168,7 @@ def test_warm_up_is_a_capacity_that_grows_to_its_full_value() -> None:
     assert np.all(np.abs(speed[20:] - 100_000) <= 1)
 
 
-def test_pauses_come_at_the_end_of_each_period_and_last_as_long_as_said() -> None:
+def test_pauses_come_at_the_end_of_each_period_and_last_as_long_as_set() -> None:
     happened = run(at(200_000, options(pause_every="10s", pause="2s"), length=40))
     speed = happened["acknowledged"]
     assert np.flatnonzero(speed == 0).tolist() == [8, 9, 18, 19, 28, 29, 38, 39]
@@ -271,9 +271,9 @@ def test_a_system_without_faults_answers_all_that_is_expected() -> None:
 
 
 def test_a_trial_that_is_stopped_before_it_crashed_has_not_crashed() -> None:
-    imagined = simulated.imagine(at(80_000, options(crash_at="80k/s")), 1.0)
-    assert imagined.outcome(3).ending == "completed"
-    assert imagined.outcome(5).ending == "crashed"
+    simulation = simulated.simulate(at(80_000, options(crash_at="80k/s")), 1.0)
+    assert simulation.outcome(3).ending == "completed"
+    assert simulation.outcome(5).ending == "crashed"
 
 
 def test_the_same_seed_gives_the_same_seconds_and_another_seed_others() -> None:
@@ -295,14 +295,14 @@ def test_the_same_seed_gives_the_same_seconds_and_another_seed_others() -> None:
         ({"batch_cost": "1s"}, "batch_cost needs batch_interval"),
     ],
 )
-def test_settings_that_contradict_each_other_are_told_before_any_trial(written: dict[str, str], problem: str) -> None:
-    (said,) = simulated.check(options(**written).model_dump())
+def test_settings_that_contradict_each_other_are_found_before_any_trial(written: dict[str, str], problem: str) -> None:
+    (said,) = simulated.check(Situation(options(**written)))
     assert said.startswith(problem)
 
 
 def test_settings_that_fit_have_no_problem() -> None:
     for chosen in SYSTEMS.values():
-        assert simulated.check(chosen.model_dump()) == []
+        assert simulated.check(Situation(chosen)) == []
 
 
 def test_an_option_that_does_not_exist_is_an_error() -> None:
@@ -310,9 +310,13 @@ def test_an_option_that_does_not_exist_is_an_error() -> None:
         SimulatedOptions(capasity="1k/s")  # type: ignore[call-arg]
 
 
-def test_it_runs_in_virtual_time_and_says_so() -> None:
-    assert isinstance(simulated, VirtualEngine)
-    assert simulated.describe({"capacity": 5.0}) == EngineFacts("simulated", simulated=True, options={"capacity": 5.0})
+def test_it_runs_in_simulated_time_and_is_marked_so() -> None:
+    assert isinstance(simulated, SimulatedEngine)
+    assert simulated.traits(options()).simulated
+    chosen = options(capacity="5/s")
+    assert simulated.describe(chosen) == EngineFacts(
+        "simulated", simulated=True, options=chosen.model_dump(mode="json")
+    )
 
 
 def test_a_thousand_instances_and_a_hundred_million_events_per_second_are_no_trouble() -> None:
@@ -334,7 +338,7 @@ def test_every_trigger_comes_after_the_one_before_whatever_the_interval(interval
 
 
 def test_a_trigger_interval_below_a_millisecond_is_refused() -> None:
-    said = simulated.check(options(batch_interval="999us").model_dump())
+    said = simulated.check(Situation(options(batch_interval="999us")))
     assert said == ["batch_interval must be at least 1ms, or 0s to process events continuously"]
 
 

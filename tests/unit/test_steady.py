@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from streamgauge.stats.steady import cut, is_steady
+from streamgauge.stats.steady import is_steady, warm_up_samples
 
 Floats = npt.NDArray[np.float64]
 
@@ -27,32 +27,32 @@ def warming(length: int, until: int, seed: int, scale: float = 0.05) -> Floats:
 
 @pytest.mark.parametrize("until", [10, 20, 30])
 def test_a_warm_up_curve_is_cut_where_it_has_come_close_to_its_end(until: int) -> None:
-    found = [cut(warming(120, until, seed)) for seed in range(200)]
+    found = [warm_up_samples(warming(120, until, seed)) for seed in range(200)]
     assert min(found) >= until * 0.4
     assert np.mean([c <= until + 15 for c in found]) > 0.75
     assert max(found) <= HALF
 
 
 def test_what_is_left_after_the_cut_has_the_mean_of_the_steady_part() -> None:
-    kept = [(s := warming(120, 20, seed))[cut(s) :].mean() for seed in range(100)]
+    kept = [(s := warming(120, 20, seed))[warm_up_samples(s) :].mean() for seed in range(100)]
     whole = [warming(120, 20, seed).mean() for seed in range(100)]
     assert abs(np.mean(kept)) < 0.01 < np.mean(whole)
 
 
 def test_a_steady_series_is_left_alone_in_most_cases() -> None:
-    cuts = [cut(noise(120, seed)) for seed in range(400)]
+    cuts = [warm_up_samples(noise(120, seed)) for seed in range(400)]
     assert np.mean([c == 0 for c in cuts]) > 0.7
     assert max(cuts) <= HALF
 
 
 def test_no_cut_goes_further_than_a_block_past_the_middle() -> None:
     late = np.concatenate([np.ones(90), np.zeros(30)])
-    assert cut(late) <= HALF
+    assert warm_up_samples(late) <= HALF
 
 
 def test_a_series_of_equal_values_and_one_too_short_to_tell_are_not_cut() -> None:
-    assert cut(np.full(100, 3.0)) == 0
-    assert cut(np.concatenate([[100.0], np.zeros(18)])) == 0
+    assert warm_up_samples(np.full(100, 3.0)) == 0
+    assert warm_up_samples(np.concatenate([[100.0], np.zeros(18)])) == 0
 
 
 def test_no_rate_makes_rounding_errors_look_like_a_warm_up() -> None:
@@ -60,7 +60,7 @@ def test_no_rate_makes_rounding_errors_look_like_a_warm_up() -> None:
     rng = np.random.default_rng(17)
     for rate in 10 ** rng.uniform(1, 9, 500):
         growth = np.diff(np.rint(rate * np.arange(1, 62)))
-        assert cut(growth) <= 30 + 5
+        assert warm_up_samples(growth) <= 30 + 5
         assert is_steady(growth)
 
 
@@ -69,13 +69,13 @@ def test_equal_values_that_differ_by_rounding_only_are_not_cut_and_are_steady(ra
     time = np.arange(1, 200) * 0.1
     growth = np.diff(rate * time) / np.diff(time)
     assert np.ptp(growth) > 0
-    assert cut(growth) == 0
+    assert warm_up_samples(growth) == 0
     assert is_steady(growth)
 
 
 def test_a_cut_does_not_depend_on_the_level_of_the_series() -> None:
     curve = warming(120, 20, 3)
-    assert cut(curve) == cut(curve + 1e6) > 0
+    assert warm_up_samples(curve) == warm_up_samples(curve + 1e6) > 0
 
 
 def test_a_series_inside_its_warm_up_is_not_steady() -> None:

@@ -7,7 +7,7 @@ import pytest
 import store_samples as sample
 
 from streamgauge.cli.commands.show import chosen_trials
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.errors import UserError
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.store import NewerFormat, Run, Store
 from streamgauge.store.documents import FORMAT, READERS, lacks
@@ -68,7 +68,7 @@ def test_a_run_of_format_1_is_shown_as_it_was_judged_and_not_recomputed(tmp_path
     run = Store(tmp_path / "runs").find("@last")
     assert {trial.verdict.kind for trial in run.trials()} == {VerdictKind.SUSTAINED}
     with pytest.raises(
-        Trouble, match=r"Trial 1 .* was recorded in format 1, which lacks data that the current rules need"
+        UserError, match=r"Trial 1 .* was recorded in format 1, which lacks data that the current rules need"
     ):
         chosen_trials(run, None)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import store_samples as sample
 
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.units import SECOND
 from streamgauge.store import Run, RunLocked, Store, StoreError, read_partial
 from streamgauge.store.runs import TEMPORARY, newest_session
@@ -184,7 +184,7 @@ def test_a_trial_folder_under_another_number_is_refused(tmp_path: Path) -> None:
 
 def test_the_past_is_told_engine_by_engine(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
-    assert run.trial_results("b") == [Told(sample.trial(2).ask, sample.VERDICT, 2)]
+    assert run.trial_results("b") == [TrialResult(sample.trial(2).ask, sample.VERDICT, 2)]
     assert [told.trial for told in run.trial_results()] == [1, 2]
     assert run.trial_results("c") == []
 

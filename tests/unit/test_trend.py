@@ -5,9 +5,9 @@ import numpy.typing as npt
 import pytest
 from scipy.stats import linregress
 
-from streamgauge.judge.trend_rules import RETURNS
+from streamgauge.judge.trend_rules import CLEAR_REVERSION
 from streamgauge.model.measurement import Interval
-from streamgauge.stats.trend import LEAST_INCREMENTS, increments, mean_error, quantile, recent, reversion
+from streamgauge.stats.trend import MIN_INCREMENTS, increments, mean_error, quantile, recent, reversion
 
 Floats = npt.NDArray[np.float64]
 
@@ -40,8 +40,8 @@ def interval(time: Floats, level: Floats) -> Interval:
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.5])
 def test_the_95_percent_interval_covers_the_truth_in_93_to_97_percent(rho: float, length: int) -> None:
     time = np.arange(length + 1.0)
-    seen = [interval(time, level) for level in lags(rho, length, seed=length)]
-    assert 0.93 <= np.mean([i.low <= TRUTH <= i.high for i in seen]) <= 0.97
+    observed = [interval(time, level) for level in lags(rho, length, seed=length)]
+    assert 0.93 <= np.mean([i.low <= TRUTH <= i.high for i in observed]) <= 0.97
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5])
@@ -60,29 +60,29 @@ def test_the_interval_covers_the_truth_also_when_samples_are_unevenly_spaced() -
     for _ in range(SERIES):
         spans = rng.uniform(0.2, 2.0, 80)
         level = np.concatenate([[0.0], np.cumsum(TRUTH * spans + 40.0 * np.sqrt(spans) * rng.standard_normal(80))])
-        seen = interval(np.concatenate([[0.0], np.cumsum(spans)]), level)
-        held.append(seen.low <= TRUTH <= seen.high)
+        observed = interval(np.concatenate([[0.0], np.cumsum(spans)]), level)
+        held.append(observed.low <= TRUTH <= observed.high)
     assert 0.93 <= np.mean(held) <= 0.97
 
 
 def test_the_trend_is_the_growth_from_first_to_last_however_the_samples_lie_between() -> None:
-    seen = interval(np.array([0.0, 0.5, 3.0, 3.2, 7.0, 8.0, 10.0]), np.array([5.0, 9.0, 1.0, 4.0, 2.0, 30.0, 25.0]))
-    assert seen.mean == pytest.approx(2.0)
-    assert seen.low < 2.0 < seen.high
-    assert seen.samples == 6
+    observed = interval(np.array([0.0, 0.5, 3.0, 3.2, 7.0, 8.0, 10.0]), np.array([5.0, 9.0, 1.0, 4.0, 2.0, 30.0, 25.0]))
+    assert observed.mean == pytest.approx(2.0)
+    assert observed.low < 2.0 < observed.high
+    assert observed.samples == 6
 
 
 def test_a_straight_line_has_no_error_at_all() -> None:
     time = np.array([0.0, 1.0, 1.5, 4.0, 5.0, 9.0])
-    seen = interval(time, 7.0 - 3.0 * time)
-    assert seen.mean == pytest.approx(-3.0)
-    assert seen.error == pytest.approx(0.0, abs=1e-9)
+    observed = interval(time, 7.0 - 3.0 * time)
+    assert observed.mean == pytest.approx(-3.0)
+    assert observed.error == pytest.approx(0.0, abs=1e-9)
 
 
 def test_too_few_increments_have_no_trend() -> None:
-    for samples in range(LEAST_INCREMENTS + 1):
+    for samples in range(MIN_INCREMENTS + 1):
         assert increments(np.arange(float(samples)), np.arange(float(samples))) is None
-    assert increments(np.arange(LEAST_INCREMENTS + 1.0), np.zeros(LEAST_INCREMENTS + 1)) is not None
+    assert increments(np.arange(MIN_INCREMENTS + 1.0), np.zeros(MIN_INCREMENTS + 1)) is not None
 
 
 def test_time_that_stands_still_or_runs_back_has_no_trend() -> None:
@@ -99,8 +99,8 @@ def test_memory_makes_the_interval_wider() -> None:
 
 def test_memory_is_not_underestimated_in_short_series() -> None:
     # without the correction of Marriott and Pope twenty samples would see a third
-    seen = [mean_error(s - s.mean())[1] for s in ar1(0.5, 2000, 20, 9)]
-    assert 0.42 < np.mean(seen) < 0.5
+    observed = [mean_error(s - s.mean())[1] for s in ar1(0.5, 2000, 20, 9)]
+    assert 0.42 < np.mean(observed) < 0.5
 
 
 def test_a_saw_tooth_is_not_believed_to_be_better_than_a_quarter() -> None:
@@ -123,7 +123,7 @@ def test_a_level_that_strays_and_returns_is_told_from_one_that_walks_or_grows() 
         noise = rng.normal(0.0, 0.1, 40)
         levels = {"noise": 1 + noise, "walk": 1 + np.cumsum(noise), "overload": 1 + np.cumsum(0.02 + 0.5 * noise)}
         for name, level in levels.items():
-            returns[name] += reversion(level) <= RETURNS
+            returns[name] += reversion(level) <= CLEAR_REVERSION
     assert returns["noise"] > 400
     assert returns["walk"] <= 15
     assert returns["overload"] <= 10
@@ -140,7 +140,7 @@ def test_a_straight_line_of_any_slope_does_not_return() -> None:
     for load in 10 ** rng.uniform(1, 9, 500):
         growth = load * rng.uniform(0.001, 1)
         level = np.rint(growth * np.arange(1, 61)) / load
-        assert reversion(level) > RETURNS
+        assert reversion(level) > CLEAR_REVERSION
 
 
 @pytest.mark.parametrize("level", [1 + 0.3 * np.arange(40), 1e9 + 1e-3 * np.arange(40), 0.1 * np.arange(12)])
@@ -150,10 +150,10 @@ def test_a_line_without_any_noise_says_nothing_of_returning(level: Floats) -> No
 
 def test_returning_is_judged_the_same_in_every_unit_and_at_every_level() -> None:
     level = 1 + 0.1 * np.random.default_rng(4).standard_normal(60)
-    seen = reversion(level)
-    assert seen < RETURNS
+    observed = reversion(level)
+    assert observed < CLEAR_REVERSION
     for scale, shift in ((1e9, 0.0), (1e-9, 0.0), (1.0, 1e5), (1e6, -1e9)):
-        assert reversion(scale * level + shift) == pytest.approx(seen, rel=1e-6)
+        assert reversion(scale * level + shift) == pytest.approx(observed, rel=1e-6)
 
 
 @pytest.mark.parametrize("step", [1, 2, 4])

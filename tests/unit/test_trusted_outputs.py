@@ -1,6 +1,7 @@
 """What outputs and their latencies prove: hangs, percentiles, checks against the reference, lost outputs."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,8 +9,8 @@ import pytest
 from judge_samples import CHECKED, LAG, LOAD, objective, recording, seconds, trial, walk, windowed
 
 from streamgauge.engines.simulated import SimulatedOptions, simulated
-from streamgauge.judge import Watch, decide, measure
-from streamgauge.judge.percentiles import Above, needed
+from streamgauge.judge import EarlyStopRule, decide, measure
+from streamgauge.judge.percentiles import ResultsAbove, min_results
 from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Metric, Objective, Statistic
@@ -18,10 +19,9 @@ from streamgauge.model.trial import Ending, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND
 from streamgauge.report.view.findings import outputs_checked
 from streamgauge.report.view.run_report import JudgedTrial
-from streamgauge.run.limits import Limits
+from streamgauge.run.explore import setup_of
 from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Silence, Unkept
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+from streamgauge.run.trial.setup import DiscardingRecorder, RunContext
 
 LOST = objective("lost", "==", 0)
 
@@ -40,11 +40,11 @@ def hanging(since: int, until: int, length: int = 90) -> Seconds:
     return whole
 
 
-def watched(of: Trial, whole: Seconds) -> tuple[Recording, Watch]:
+def watched(of: Trial, whole: Seconds) -> tuple[Recording, EarlyStopRule]:
     """The trial as far as the watch lets it go on."""
-    watch = Watch(of, (LAG,))
+    watch = EarlyStopRule(of, (LAG,))
     for stop in range(1, len(whole) + 1):
-        if watch.wants(stop) and watch.look(whole.between(0, stop)):
+        if watch.due(stop) and watch.decided(whole.between(0, stop)):
             break
     ending: Ending = "stalled" if watch.stalled else "completed"
     return Recording(of, whole.between(0, stop), Outcome(ending, account=CHECKED, silence=watch.silence)), watch
@@ -93,21 +93,14 @@ def test_case_1_nobody_waits_for_a_system_that_has_nothing_to_do() -> None:
 
 
 @pytest.mark.parametrize("limit", [27, 300])
-def test_case_1_a_simulated_system_that_hangs_at_the_end_is_not_sustained(limit: int, tmp_path: object) -> None:
+def test_case_1_a_simulated_system_that_hangs_at_the_end_is_not_sustained(limit: int, tmp_path: Path) -> None:
     """It processes nothing from second 20 on, for 20 s, as the reference engine with stall_after and stall of 20 s."""
     options = SimulatedOptions.model_validate(
         {"capacity": "1M/s", "batch_interval": "1s", "pause_every": "40s", "pause": "20s"}
     )
     of = replace(trial(duration=27, limit=limit, warmup=3), options=options.model_dump(), stall=30 * SECOND)
-    recorded = execute(
-        of,
-        simulated,
-        windowed_aggregation,
-        Watch(of, (LAG,)),
-        Unkept(tmp_path),  # type: ignore[arg-type]
-        listener=Silence(),
-        limits=Limits(),
-    )
+    rule = EarlyStopRule(of, (LAG,))
+    recorded = execute(setup_of(of, simulated, DiscardingRecorder(tmp_path), RunContext(), rule))
     assert recorded.seconds.stop in range(40, 43)
     assert recorded.outcome.silence >= 19 * SECOND
     assert judge(recorded).kind in (VerdictKind.OVERLOADED, VerdictKind.UNDECIDED)
@@ -150,7 +143,7 @@ def test_case_7_a_p99_is_not_judged_by_the_maximum_of_sixteen_windows() -> None:
 def test_case_7_too_many_above_the_bound_break_a_percentile_as_soon_as_that_is_improbable(
     above: int, of: int, share: float, state: str
 ) -> None:
-    assert Above(above, of).state(share) == state
+    assert ResultsAbove(above, of).state(share) == state
 
 
 @pytest.mark.parametrize("results", [2, 5, 16])
@@ -177,7 +170,7 @@ def test_one_window_result_is_too_few_for_the_lowest_percentile(statistic: Stati
 
 
 def test_case_7_rows_do_not_make_up_for_window_results() -> None:
-    assert needed(0.99) == 100
+    assert min_results(0.99) == 100
     assert judge(slow(0, 50), p("p99")).kind is VerdictKind.UNDECIDED, "2,500 rows of 50 window results"
 
 

@@ -9,9 +9,16 @@ import pytest
 from two_streams import TwoStreamParams, two_streams
 
 from streamgauge.model.profile import LoadProfile, constant, ramp, steps
+from streamgauge.model.streams import StreamPartition
 from streamgauge.model.units import SECOND
-from streamgauge.run.driver.send_schedule import MILLI, Pace, Preparation, Stock, open_source, require_streams
-from streamgauge.transports.ledger import Lane
+from streamgauge.run.driver.send_schedule import (
+    EventBuffer,
+    PartitionBuffer,
+    SendSchedule,
+    open_source,
+    require_streams,
+)
+from streamgauge.run.driver.specs import MILLI
 from streamgauge.workloads.contract import Inputs, Stream, Workload, has_reference, plans_of, profiles_of
 from streamgauge.workloads.database_storage import DatabaseStorageParams, database_storage
 from streamgauge.workloads.ingest import IngestParams, ingest
@@ -103,26 +110,29 @@ def test_the_reference_result_is_that_of_the_first_events_of_each_stream(events:
 
 
 @pytest.mark.parametrize("partitions", [1, 3])
-def test_a_tick_sends_what_is_due_of_every_stream_and_no_stream_runs_ahead(partitions: int) -> None:
-    inputs, tick, paces, stocks = inputs_of(), 10 * MILLI, dict[str, Pace](), list[Stock]()
+def test_a_send_has_what_is_due_of_every_stream_and_no_stream_runs_ahead(partitions: int) -> None:
+    inputs, step = inputs_of(), 10 * MILLI
+    schedules, buffers = dict[str, SendSchedule](), list[PartitionBuffer]()
     for stream in STREAMS:
         source = open_source(WORKLOAD, PARAMS, stream, inputs, partitions=partitions)
-        paces[stream.name] = Pace(inputs.plans[stream.name], tick, partitions)
-        stocks += [Stock(Lane(stream.name, p), source, paces[stream.name]) for p in range(partitions)]
+        schedules[stream.name] = SendSchedule(inputs.plans[stream.name], step, partitions)
+        buffers += [
+            PartitionBuffer(StreamPartition(stream.name, p), source, schedules[stream.name]) for p in range(partitions)
+        ]
     clock = iter(range(10**9))
-    preparation = Preparation(stocks, 50 * MILLI, lambda: next(clock))
+    ready = EventBuffer(buffers, 50 * MILLI, lambda: next(clock))
     got: dict[str, list[int]] = {stream.name: [] for stream in STREAMS}
-    for number in range(HORIZON // tick):
-        moment = (number + 1) * tick
+    for number in range(HORIZON // step):
+        moment = (number + 1) * step
         if number % 2:
-            preparation.fill(number * tick, HORIZON, 10**9)
-        parts: list[Any] = preparation.take(moment)
-        for lane, batch in parts:
+            ready.make_ahead(number * step, HORIZON, 10**9)
+        parts: list[Any] = ready.take_due(moment)
+        for partition, batch in parts:
             due = batch.column("due").cast("int64").to_numpy()
-            assert not len(due) or moment - tick <= due[0] * 1_000 - ORIGIN <= due[-1] * 1_000 - ORIGIN < moment
-            got[lane.stream] += due.tolist()
+            assert not len(due) or moment - step <= due[0] * 1_000 - ORIGIN <= due[-1] * 1_000 - ORIGIN < moment
+            got[partition.stream] += due.tolist()
         assert {name: len(due) for name, due in got.items()} == {
-            n: pace.due_before(moment) for n, pace in paces.items()
+            n: schedule.due_before(moment) for n, schedule in schedules.items()
         }
     for name, due in got.items():
         assert sorted(due) == WORKLOAD.events(PARAMS, name, inputs).events(0, inputs.plans[name].total)["due"].tolist()

@@ -18,7 +18,7 @@ from streamgauge.model.units import (
     parse_share,
     parse_size,
 )
-from streamgauge.parse.fields import spell
+from streamgauge.parse.fields import write_quantity
 
 
 @pytest.mark.parametrize(
@@ -84,23 +84,23 @@ def test_quantities_are_short_for_people() -> None:
 @settings(deadline=None)
 @given(st.integers(0, 10**18))
 def test_a_spelled_duration_reads_back_exactly(nanos: int) -> None:
-    assert parse_duration(spell(nanos, "duration")) == nanos
+    assert parse_duration(write_quantity(nanos, "duration")) == nanos
 
 
 @settings(deadline=None)
 @given(st.floats(0, 1e18, allow_subnormal=False))
 def test_a_spelled_rate_reads_back_exactly(rate: float) -> None:
-    assert parse_rate(spell(rate, "rate")) == rate
+    assert parse_rate(write_quantity(rate, "rate")) == rate
 
 
 @settings(deadline=None)
 @given(st.floats(0, 1, allow_subnormal=False))
 def test_a_spelled_share_reads_back_exactly(share: float) -> None:
-    assert parse_share(spell(share, "share")) == share
+    assert parse_share(write_quantity(share, "share")) == share
 
 
 @settings(deadline=None)
 @given(st.integers(0, 10**15))
 def test_a_spelled_count_or_size_reads_back_exactly(amount: int) -> None:
-    assert parse_count(spell(amount, "count")) == amount
-    assert parse_size(spell(amount, "size")) == amount
+    assert parse_count(write_quantity(amount, "count")) == amount
+    assert parse_size(write_quantity(amount, "size")) == amount

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streamgauge.transports.kafka.brokers.start import flat
+from streamgauge.transports.kafka.brokers.start import is_warm
 
 
 @pytest.mark.parametrize(
@@ -16,4 +16,4 @@ from streamgauge.transports.kafka.brokers.start import flat
     ],
 )
 def test_brokers_are_warm_once_two_rounds_bring_nothing_new(paces: list[int], warm: bool) -> None:
-    assert flat(paces) is warm
+    assert is_warm(paces) is warm

@@ -3,3 +3,8 @@
 The live path (``run/trial/assemble.py``) counts while a trial runs; this one counts again from the rawest rows there
 are. Both end in Seconds and share one judge, and a test holds them equal to the last count.
 """
+
+from streamgauge.install.requirements import PYSPARK, JavaRuntime, Requirement
+
+REQUIREMENTS: tuple[Requirement, ...] = (PYSPARK, JavaRuntime())
+"""What must be installed before raw logs can be recomputed."""

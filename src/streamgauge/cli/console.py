@@ -1,4 +1,4 @@
-"""Talk: prints results on stdout and messages on stderr. The only place that prints."""
+"""The output of a command: results on stdout and messages on stderr. The only place that prints."""
 
 import signal
 import sys
@@ -35,11 +35,11 @@ def interruptible() -> Iterator[None]:
 documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
 _WIDTH = 80
-results_kept = ""
-"""A sentence with the place where the results of this command are stored; empty if they are only on stdout."""
+results_location = ""
+"""A sentence that says where the results of this command are stored; empty if they are only on stdout."""
 
 
-class Talk:
+class CliOutput:
     """The output of one command: with ``json``, only one document is printed on stdout."""
 
     def __init__(self, json: bool) -> None:
@@ -47,26 +47,26 @@ class Talk:
         self.stdout = open_console(stderr=False)
         self.stderr = open_console(stderr=True)
 
-    def say(self, sentence: "RenderableType", style: str = "") -> None:
+    def note(self, message: "RenderableType", style: str = "") -> None:
         """Print a message on stderr. Brackets in it are not interpreted as markup."""
-        self.stderr.print(sentence, style=style or None, markup=False, soft_wrap=True)  # commands in it stay whole
+        self.stderr.print(message, style=style or None, markup=False, soft_wrap=True)  # commands in it stay whole
 
-    def show(self, renderable: "RenderableType") -> None:
+    def print(self, renderable: "RenderableType") -> None:
         """Print a result on stdout; nothing with ``--json``."""
         if not self.json:
             self.stdout.print(renderable, markup=False)
 
-    def show_line(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print a result on one line, without wrapping, however narrow the terminal is."""
         if not self.json:
             self.stdout.print(on_one_line(text), markup=False, soft_wrap=True)
 
-    def keep(self, sentence: str) -> None:
-        """Record where the results are stored, for the case that stdout cannot be written."""
-        global results_kept  # noqa: PLW0603 (one process, one command)
-        results_kept = sentence
+    def stored(self, sentence: str) -> None:
+        """Remember where the results are stored, for the message if stdout cannot be written."""
+        global results_location  # noqa: PLW0603 (one process, one command)
+        results_location = sentence
 
-    def end(self, document: dict[str, Any], code: int = ExitCode.FINE) -> NoReturn:
+    def exit(self, document: dict[str, Any], code: int = ExitCode.OK) -> NoReturn:
         """Print the document with ``--json``, then exit."""
         if self.json:
             write_document(document)

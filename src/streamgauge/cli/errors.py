@@ -1,4 +1,4 @@
-"""Errors of the operating system as sentences for the user: the cause, and what to do. Pure."""
+"""Errors as messages for the user: the cause, and what to do. Pure."""
 
 import errno
 from collections.abc import Sequence
@@ -7,18 +7,18 @@ from typing import Any
 from streamgauge.run.result import ExitCode
 
 
-class Trouble(Exception):
-    """Ends a command with a sentence on stderr and an exit code, never with a traceback."""
+class UserError(Exception):
+    """Ends a command with a message on stderr and an exit code, never with a traceback."""
 
-    def __init__(self, sentence: str, code: ExitCode = ExitCode.USAGE, problems: Sequence[dict[str, Any]] = ()) -> None:
-        super().__init__(sentence)
-        self.sentence = sentence
+    def __init__(self, message: str, code: ExitCode = ExitCode.USAGE, problems: Sequence[dict[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.message = message
         self.code = code
         self.problems = list(problems)
         """The problems one by one, for ``--json``."""
 
 
-_SENTENCES = {
+_MESSAGES = {
     errno.ENOSPC: "No space is left on the disk of {path}. Free some space, or set --out to a folder on another disk.",
     errno.EDQUOT: "Your disk quota is used up for {path}. Free some space, or set --out to a folder on another disk.",
     errno.EIO: "The disk of {path} reported an input/output error. Check the disk, or set --out to another one.",
@@ -35,7 +35,7 @@ _SENTENCES = {
     errno.ENFILE: "This machine has too many open files. Close other programs.",
     errno.ENOMEM: "This machine has no memory left. Close other programs.",
 }
-_SPOILED = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
+_MACHINE_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM)
 
 
 def explain(error: OSError) -> str:
@@ -43,17 +43,17 @@ def explain(error: OSError) -> str:
     if error.filename is None and error.errno == errno.ENOENT:
         return "The current folder does not exist any more. Change to another folder and run the command again."
     path = "a file" if error.filename is None else _named(error.filename)
-    known = _SENTENCES.get(error.errno or 0)
+    known = _MESSAGES.get(error.errno or 0)
     if known is None:
         return f"{path}: {error.strerror}. Check the path."
-    sentence = known.format(path=path)
-    return f"{sentence[:1].upper()}{sentence[1:]}"
+    message = known.format(path=path)
+    return f"{message[:1].upper()}{message[1:]}"
 
 
 def _named(path: object) -> str:
     return path.decode("utf-8", "replace") if isinstance(path, bytes) else str(path)
 
 
-def exit_code(error: OSError) -> ExitCode:
+def os_error_code(error: OSError) -> ExitCode:
     """INVALID if the machine has no space or memory left; USAGE for every other error."""
-    return ExitCode.INVALID if error.errno in _SPOILED else ExitCode.USAGE
+    return ExitCode.INVALID if error.errno in _MACHINE_FULL else ExitCode.USAGE

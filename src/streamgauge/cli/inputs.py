@@ -6,12 +6,12 @@ from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.errors import UserError
 from streamgauge.model.units import UnitError, parse_duration
-from streamgauge.processes.clock import Pace
+from streamgauge.processes.clock import VirtualPace
 from streamgauge.report.view.run_report import JudgedTrial, RunReport
-from streamgauge.run.limits import Limits
-from streamgauge.run.result import ExitCode, Explored, answer, spent
+from streamgauge.run.result import ExitCode, RunResult, result_of, trial_time_ns
+from streamgauge.run.trial.setup import RunLimits
 from streamgauge.store import Run, Store
 
 if TYPE_CHECKING:
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 def load_experiment(named: str, overrides: Sequence[str] | None) -> "Experiment":
     """The experiment of a file or the built-in experiment of this name, checked, with ``--set`` applied."""
-    return parse_experiment(*load_text(named), overrides)
+    return parse_experiment(*read_text(named), overrides)
 
 
 def parse_experiment(text: str, source: str, overrides: Sequence[str] | None) -> "Experiment":
-    """The experiment of this text. Raises Trouble with all its problems."""
+    """The experiment of this text. Raises UserError with all its problems."""
     from streamgauge.parse import ExperimentError, read
 
     try:
         return read(text, source=source, overrides=list(overrides or ()))
     except ExperimentError as error:
-        raise trouble_of(error) from None
+        raise as_user_error(error) from None
 
 
-def trouble_of(error: Exception) -> Trouble:
+def as_user_error(error: Exception) -> UserError:
     """All problems of an experiment in one exception, as text and as data for ``--json``."""
     problems = [
         asdict(p) if is_dataclass(p) and not isinstance(p, type) else {"message": str(p)}
         for p in getattr(error, "problems", ())
     ]
-    return Trouble(str(error), problems=problems)
+    return UserError(str(error), problems=problems)
 
 
-def load_text(named: str) -> tuple[str, str]:
+def read_text(named: str) -> tuple[str, str]:
     """The text of a file or of a built-in experiment, and its name in messages."""
     from streamgauge.parse.shipped import shipped_names, shipped_text
 
@@ -56,7 +56,7 @@ def load_text(named: str) -> tuple[str, str]:
     names = sorted(shipped_names())
     if named in names:
         return shipped_text(named), named
-    raise Trouble(f"There is no experiment file or built-in experiment {named[:200]!r}. {_hint(named, names)}")
+    raise UserError(f"There is no experiment file or built-in experiment {named[:200]!r}. {_hint(named, names)}")
 
 
 def _hint(named: str, names: Sequence[str]) -> str:
@@ -67,49 +67,49 @@ def _hint(named: str, names: Sequence[str]) -> str:
 
 
 def _read(path: Path) -> str:
-    from streamgauge.parse.yaml_tree import MOST_BYTES, TOO_LARGE
+    from streamgauge.parse.yaml_tree import MAX_BYTES, TOO_LARGE
 
     if path.is_dir():
-        raise Trouble(f"{path} is a folder, not an experiment file. Give the path of a file.")
+        raise UserError(f"{path} is a folder, not an experiment file. Give the path of a file.")
     try:
         with path.open("rb") as file:
-            content = file.read(MOST_BYTES + 1)
+            content = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise Trouble(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
-    if len(content) > MOST_BYTES:
-        raise Trouble(f"{path} is {TOO_LARGE}.")
+        raise UserError(f"{path} cannot be read: {error.strerror}. Check its permissions.") from None
+    if len(content) > MAX_BYTES:
+        raise UserError(f"{path} is {TOO_LARGE}.")
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise Trouble(f"{path} is not a text file: byte {error.start} is not UTF-8. Check the path.") from None
+        raise UserError(f"{path} is not a text file: byte {error.start} is not UTF-8. Check the path.") from None
     if "\0" in text:
-        raise Trouble(f"{path} is not a text file: it contains a NUL byte. Check the path.")
+        raise UserError(f"{path} is not a text file: it contains a NUL byte. Check the path.")
     return text
 
 
-def load_limits(budget: str | None, pace: float) -> Limits:
+def read_limits(budget: str | None, pace: float) -> RunLimits:
     """The limits of a run from ``--budget`` and ``--pace``."""
     if budget is None:
-        return Limits(None, Pace(pace))
+        return RunLimits(None, VirtualPace(pace))
     try:
         allowed = parse_duration(budget)
     except UnitError as error:
-        raise Trouble(f"--budget: {error}.") from None
+        raise UserError(f"--budget: {error}.") from None
     if allowed <= 0:
-        raise Trouble(f"--budget: {budget!r} leaves no time for a trial. Use a longer time, for example 10m.")
-    return Limits(allowed, Pace(pace))
+        raise UserError(f"--budget: {budget!r} leaves no time for a trial. Use a longer time, for example 10m.")
+    return RunLimits(allowed, VirtualPace(pace))
 
 
 def open_store(out: Path, must_exist: bool = False) -> Store:
-    """The store at ``--out``. Raises Trouble if it is not a folder, or does not exist although it must."""
+    """The store at ``--out``. Raises UserError if it is not a folder, or does not exist although it must."""
     try:
         exists, folder = out.exists(), out.is_dir()
     except (OSError, ValueError) as error:
-        raise Trouble(f"--out: {error}. Use a folder.") from None
+        raise UserError(f"--out: {error}. Use a folder.") from None
     if exists and not folder:
-        raise Trouble(f"--out: {out} is not a folder. Use a folder.")
+        raise UserError(f"--out: {out} is not a folder. Use a folder.")
     if must_exist and not exists:
-        raise Trouble(f"There are no runs in {out}: the folder does not exist. Check --out.")
+        raise UserError(f"There are no runs in {out}: the folder does not exist. Check --out.")
     return Store(out)
 
 
@@ -123,7 +123,7 @@ def judged(run: Run) -> list[JudgedTrial]:
     return [JudgedTrial(t.trial, t.measurement, t.verdict, t.extent.count, t.outcome, t.facts) for t in run.trials()]
 
 
-def story_of(run: Run, explored: Explored, code: int = 0) -> RunReport:
+def run_report(run: Run, explored: RunResult, code: int = 0) -> RunReport:
     """A run as the report needs it: the content of its folder, and its results."""
     return RunReport(
         run=run.id,
@@ -141,22 +141,22 @@ def story_of(run: Run, explored: Explored, code: int = 0) -> RunReport:
     )
 
 
-def shown(run: Run) -> Explored:
+def conclusion_of(run: Run) -> RunResult:
     """The results of a run: the stored ones, or those of its trials if it has no ending or has more trials since."""
     ending = run.conclusion()
-    if ending is not None and ending.spent_ns == spent(run):
-        return Explored(ending.findings, ending.ended, ExitCode(ending.exit_code), ending.spent_ns)
-    return answer(run.experiment, run, "it is unfinished")
+    if ending is not None and ending.spent_ns == trial_time_ns(run):
+        return RunResult(ending.findings, ending.ended, ExitCode(ending.exit_code), ending.spent_ns)
+    return result_of(run.experiment, run, "it is unfinished")
 
 
-def budget_of(run: Run) -> str | None:
+def original_budget(run: Run) -> str | None:
     """The budget of a killed run. A run that ended by its budget has none when it is resumed."""
     if run.conclusion() is not None:
         return None
-    words = [*run.command]
-    for at, word in enumerate(words):
-        if word.startswith("--budget="):
-            return word.removeprefix("--budget=")
-        if word == "--budget" and at + 1 < len(words):
-            return words[at + 1]
+    arguments = [*run.command]
+    for at, argument in enumerate(arguments):
+        if argument.startswith("--budget="):
+            return argument.removeprefix("--budget=")
+        if argument == "--budget" and at + 1 < len(arguments):
+            return arguments[at + 1]
     return None

@@ -34,8 +34,7 @@ from streamgauge.cli.commands import (
 )
 from streamgauge.cli.commands import list as list_
 from streamgauge.cli.console import interruptible
-from streamgauge.cli.errors import Trouble, exit_code, explain
-from streamgauge.cli.java import settle_java
+from streamgauge.cli.errors import UserError, explain, os_error_code
 from streamgauge.cli.output_streams import lost_stdout, open_streams
 from streamgauge.model.text import printable
 from streamgauge.processes.clock import now
@@ -97,37 +96,36 @@ def options(
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code. Every error is handled here."""
-    console.documents_written, console.results_kept = 0, ""
+    console.documents_written, console.results_location = 0, ""
     arguments = [*(sys.argv[1:] if argv is None else argv)]
     if argv is None:
         open_streams()
     try:
         with interruptible():
-            if not completion.prepare_completion():
-                settle_java()
+            completion.prepare_completion()
             code = int(app(arguments, prog_name="streamgauge", standalone_mode=False) or 0)
     except BaseException as error:
-        code = _ended_by(error, arguments)
+        code = _handle(error, arguments)
     if argv is None:
-        _leave(_written(code))
+        _exit_now(_written(code))
     sys.exit(code)
 
 
 def _written(code: int) -> int:
-    """The exit code, after a sentence on stderr if not everything was written to stdout.
+    """The exit code, after a message on stderr if not everything was written to stdout.
 
     The exit code does not change if the results are stored elsewhere too, or if the reader of stdout ended first, as
     in ``streamgauge list | head``.
     """
     lost = lost_stdout()
-    if lost is None or (lost.errno == errno.EPIPE and not console.results_kept):
+    if lost is None or (lost.errno == errno.EPIPE and not console.results_location):
         return code
-    sentence = f"The output could not be written to stdout: {lost.strerror}. {console.results_kept}"
-    print(printable(sentence.strip()), file=sys.stderr)
-    return code if console.results_kept else code or ExitCode.USAGE
+    message = f"The output could not be written to stdout: {lost.strerror}. {console.results_location}"
+    print(printable(message.strip()), file=sys.stderr)
+    return code if console.results_location else code or ExitCode.USAGE
 
 
-def _leave(code: int) -> NoReturn:
+def _exit_now(code: int) -> NoReturn:
     """End the process immediately, after everything was written.
 
     All files are on the disk and all child processes have ended by now. The usual exit of Python would destroy Arrow's
@@ -138,44 +136,44 @@ def _leave(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _ended_by(error: BaseException, arguments: Sequence[str]) -> int:
+def _handle(error: BaseException, arguments: Sequence[str]) -> int:
     """Print the error that ended the command, and return its exit code."""
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else ExitCode.BUG
-    sentence, code, problems = _in_words(error, arguments)
+        return error.code if isinstance(error.code, int) else ExitCode.INTERNAL_ERROR
+    message, code, problems = _message_and_code(error, arguments)
     if "--json" in arguments and not console.documents_written:
-        console.write_document(document(code, error=sentence, problems=problems))
-    print(printable(sentence), file=sys.stderr)
+        console.write_document(document(code, error=message, problems=problems))
+    print(printable(message), file=sys.stderr)
     return code
 
 
-def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, ExitCode, Sequence[dict[str, Any]]]:
-    if isinstance(error, Trouble):
-        return error.sentence, error.code, error.problems
+def _message_and_code(error: BaseException, arguments: Sequence[str]) -> tuple[str, ExitCode, Sequence[dict[str, Any]]]:
+    if isinstance(error, UserError):
+        return error.message, error.code, error.problems
     if isinstance(error, _USAGE_ERRORS):
-        said = getattr(error, "format_message", error.__str__)()
-        return f"{said} See `streamgauge --help`.", ExitCode.USAGE, ()
+        problem = getattr(error, "format_message", error.__str__)()
+        return f"{problem} See `streamgauge --help`.", ExitCode.USAGE, ()
     if isinstance(error, (KeyboardInterrupt, typer.Abort)):
         return "Interrupted.", ExitCode.INTERRUPTED, ()
-    if (code := _expected(error)) is not None:
+    if (code := _known_error_code(error)) is not None:
         return str(error), code, ()
     if isinstance(error, OSError) and error.strerror:
-        return explain(error), exit_code(error), ()
-    return _bug(error, arguments), ExitCode.BUG, ()
+        return explain(error), os_error_code(error), ()
+    return _write_bug_report(error, arguments), ExitCode.INTERNAL_ERROR, ()
 
 
-def _expected(error: BaseException) -> ExitCode | None:
+def _known_error_code(error: BaseException) -> ExitCode | None:
     """The exit code of an error whose message is for the user; None for all others."""
     from streamgauge.processes.launch import LaunchError
     from streamgauge.store import StoreError
-    from streamgauge.transports.kafka.client.protocol import KafkaFailure
+    from streamgauge.transports.errors import TransportError
 
     if isinstance(error, StoreError):
         return ExitCode.USAGE
-    return ExitCode.INVALID if isinstance(error, (LaunchError, KafkaFailure)) else None
+    return ExitCode.INVALID if isinstance(error, (LaunchError, TransportError)) else None
 
 
-def _bug(error: BaseException, arguments: Sequence[str]) -> str:
+def _write_bug_report(error: BaseException, arguments: Sequence[str]) -> str:
     """Write the details of an internal error to a file, and return the message for the user."""
     from importlib import metadata
 
@@ -187,7 +185,7 @@ def _bug(error: BaseException, arguments: Sequence[str]) -> str:
         *packages,
     ]
     name = f"streamgauge-bug-{now():%Y%m%dT%H%M%S}-{os.getpid()}.txt"
-    for folder in (_out_of(arguments), Path(tempfile.gettempdir())):
+    for folder in (_out_folder(arguments), Path(tempfile.gettempdir())):
         try:
             (folder / name).write_text("\n".join(lines), encoding="utf-8")
         except (OSError, ValueError):  # ValueError: a name that no file can have
@@ -199,7 +197,7 @@ def _bug(error: BaseException, arguments: Sequence[str]) -> str:
     return "\n".join(["Internal error in streamgauge. Please attach these details to a bug report:", *lines])
 
 
-def _out_of(arguments: Sequence[str]) -> Path:
+def _out_folder(arguments: Sequence[str]) -> Path:
     for at, argument in enumerate(arguments):
         if argument == "--out" and at + 1 < len(arguments):
             return Path(arguments[at + 1])

@@ -13,9 +13,8 @@ from rich.text import Text
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Trial
-from streamgauge.model.units import SECOND, format_count, format_duration
+from streamgauge.model.units import SECOND, format_count, format_duration, format_value
 from streamgauge.processes.clock import elapsed_ns
-from streamgauge.search.axes import format_value
 from streamgauge.stats.buckets import quantile
 from streamgauge.workloads.registry import workloads
 
@@ -45,55 +44,55 @@ def _where(trial: Trial) -> str:
     return load if name == "load" else f"{load}, {name} {format_value(value, units.get(name, 'count'))}"
 
 
-def _place(number: int, expected: int) -> str:
+def _position(number: int, expected: int) -> str:
     """The number of a trial and the estimated number of trials, unless there are more than estimated."""
     return f"[{number}/~{expected}]" if number <= expected else f"[{number}]"
 
 
-class Lines:
+class PlainProgress:
     """Progress without a terminal: one line per trial, when it has ended."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._expected = 0
-        self._seconds = 0
+        self._seconds_done = 0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing to tidy up."""
+        """Nothing to close."""
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         """Print one line."""
         self._console.print(sentence, markup=False, soft_wrap=True)
 
-    def begun(self, trial: Trial, expected_trials: int) -> None:
-        """Nothing yet: the line is printed with the verdict."""
-        self._expected, self._seconds = expected_trials, 0
+    def trial_started(self, trial: Trial, expected_trials: int) -> None:
+        """Print nothing yet: the line is printed with the verdict."""
+        self._expected, self._seconds_done = expected_trials, 0
 
     def progressed(self, trial: Trial, seconds: Seconds) -> None:
         """Count the seconds for the line."""
-        self._seconds += len(seconds)
+        self._seconds_done += len(seconds)
 
-    def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
+    def trial_judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
         """Print the line of the trial."""
-        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._seconds} s)"
+        line = f"{_position(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._seconds_done} s)"
         self._console.print(line, markup=False, soft_wrap=True)
 
 
-class LiveBlock:
+class LiveProgress:
     """Progress on a terminal: the current trial with its load, lag and latency, and the time left."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live = Live(console=console, refresh_per_second=8, transient=True)
-        self._began = elapsed_ns()
+        self._start_ns = elapsed_ns()
         self._expected = 1
-        self._done = 0
-        self._past = 0
+        self._trials_done = 0
+        self._seconds_done = 0
         self._trial: Trial | None = None
-        self._newest: Seconds | None = None
+        self._latest: Seconds | None = None
 
     def __enter__(self) -> Self:
         self._live.__enter__()
@@ -104,24 +103,24 @@ class LiveBlock:
     ) -> None:
         self._live.__exit__(kind, value, trace)
 
-    def said(self, sentence: str) -> None:
+    def message(self, sentence: str) -> None:
         """Print a line above the live view."""
         self._live.console.print(sentence, markup=False, highlight=False)
 
-    def begun(self, trial: Trial, expected_trials: int) -> None:
+    def trial_started(self, trial: Trial, expected_trials: int) -> None:
         """Show a new trial."""
-        self._trial, self._expected, self._past, self._newest = trial, expected_trials, 0, None
+        self._trial, self._expected, self._seconds_done, self._latest = trial, expected_trials, 0, None
         self._live.update(self._block())
 
     def progressed(self, trial: Trial, seconds: Seconds) -> None:
-        """Show the newest values."""
-        self._past, self._newest = seconds.stop, seconds
+        """Show the latest values."""
+        self._seconds_done, self._latest = seconds.stop, seconds
         self._live.update(self._block())
 
-    def judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
+    def trial_judged(self, trial: Trial, measurement: Measurement, verdict: Verdict) -> None:
         """Print a line for the finished trial above the live view."""
-        self._done += 1
-        line = f"{_place(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._past} s)"
+        self._trials_done += 1
+        line = f"{_position(trial.number, self._expected)} {describe(trial)}: {verdict.kind} ({self._seconds_done} s)"
         self._live.console.print(line, markup=False, highlight=False)
 
     def _block(self) -> RenderableType:
@@ -132,39 +131,39 @@ class LiveBlock:
         table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
         for name, value in self._facts(trial):
             table.add_row(Text(name, style="dim"), Text(value))
-        bar = Padding(ProgressBar(total=length, completed=self._past, width=_BAR), (0, 0))  # a bar ends no line itself
+        bar = Padding(ProgressBar(total=length, completed=self._seconds_done, width=_BAR), (0, 0))  # it has no line end
         return Group(Text(describe(trial), style="bold"), bar, table)
 
     def _facts(self, trial: Trial) -> list[tuple[str, str]]:
-        newest = self._newest
-        queue = int(newest["queue"][-1]) if newest is not None and len(newest) else 0
-        offered = float(newest["offered"][-1]) if newest is not None and len(newest) else trial.load
+        latest = self._latest
+        queue = int(latest["queue"][-1]) if latest is not None and len(latest) else 0
+        offered = float(latest["offered"][-1]) if latest is not None and len(latest) else trial.load
         return [
-            ("trial", f"{_place(trial.number, self._expected)} {self._past} s"),
+            ("trial", f"{_position(trial.number, self._expected)} {self._seconds_done} s"),
             ("load", f"{format_count(offered)} events/s"),
             ("lag", f"{format_count(queue)} events"),
-            ("median event-time latency", _median(newest)),
-            ("time left", self._left()),
+            ("median event-time latency", _median(latest)),
+            ("time left", self._time_left()),
         ]
 
-    def _left(self) -> str:
+    def _time_left(self) -> str:
         """The estimated time left, from the mean duration of the trials so far."""
-        if not self._done:
+        if not self._trials_done:
             return "not known yet"
-        each = (elapsed_ns() - self._began) / self._done
-        finished = self._trial.number - 1 if self._trial is not None else self._done
+        each = (elapsed_ns() - self._start_ns) / self._trials_done
+        finished = self._trial.number - 1 if self._trial is not None else self._trials_done
         left = each * max(1, self._expected - finished)
         return f"about {format_duration(max(1, round(left / SECOND)) * SECOND)}"
 
 
 def _median(seconds: Seconds | None) -> str:
-    """The median event-time latency of the newest seconds."""
+    """The median event-time latency of the latest seconds."""
     found = None if seconds is None else seconds.latency("event-time")
     if found is None or not len(found.count):
         return "–"
     return format_duration(quantile(found.bucket, found.count, 0.5) * 1_000)
 
 
-def follow(console: Console) -> Lines | LiveBlock:
+def progress_for(console: Console) -> PlainProgress | LiveProgress:
     """The live view if messages go to a terminal, else one line per trial."""
-    return LiveBlock(console) if console.is_terminal else Lines(console)
+    return LiveProgress(console) if console.is_terminal else PlainProgress(console)

@@ -1,77 +1,85 @@
 """What ``run`` and ``resume`` share: execute the trials of an experiment and present the result."""
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from streamgauge.cli.commands.report import save_report
-from streamgauge.cli.console import Talk
-from streamgauge.cli.errors import Trouble
-from streamgauge.cli.inputs import story_of
-from streamgauge.cli.progress import follow
-from streamgauge.engines.contract import Engine, RealEngine, conditions, unsuited
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.errors import UserError
+from streamgauge.cli.inputs import run_report
+from streamgauge.cli.progress import progress_for
+from streamgauge.cli.requirements import engine_requirements, missing
 from streamgauge.engines.registry import engines
-from streamgauge.model.experiment import Experiment
-from streamgauge.processes.placement import NotEnoughCores, place
+from streamgauge.engines.table import Wanted
+from streamgauge.model.experiment import EngineChoice, Experiment
+from streamgauge.processes.placement import NotEnoughCores
 from streamgauge.report.render.json import run_document
 from streamgauge.report.render.terminal import render_run
 from streamgauge.report.view.findings import view_run
+from streamgauge.run.calibrate.load_limit import placements_of
 from streamgauge.run.explore import explore
-from streamgauge.run.limits import Limits
-from streamgauge.run.result import ExitCode, Explored, answer
+from streamgauge.run.result import ExitCode, RunResult, result_of
+from streamgauge.run.trial.setup import RunLimits
 from streamgauge.store import Run
+from streamgauge.transports.registry import transports
 
 INTERRUPTED = "it was interrupted"
 
 
-def check_engines(experiment: Experiment) -> None:
-    """Raise Trouble with all problems of the engines that are known before the first trial."""
+def check_experiment(experiment: Experiment) -> None:
+    """Raise UserError with all problems of the engines that are known before the first trial."""
     known = engines()
-    missing = {c.name for c in experiment.engines if c.name not in known}
+    absent = {c.name for c in experiment.engines if c.name not in known}
     problems = [
-        f"engine {name!r} is not installed. Install the Python package that provides it" for name in sorted(missing)
+        f"engine {name!r} is not installed. Install the Python package that provides it" for name in sorted(absent)
     ]
     present = [c for c in experiment.engines if c.name in known]
-    problems += [f"{c.label}: {p}" for c in present for p in known[c.name].check(c.options)]
     searched = (experiment.dimension, experiment.span) if experiment.what == "extreme" else None
-    asked = conditions(experiment.transport, experiment.workload, experiment.trial.partitions, searched)
-    problems += [f"{c.label}: {p}" for c in present for p in unsuited(known[c.name], c.options, asked)]
-    problems += [f"{c.label}: {p}" for c in present for p in _unplaceable(known[c.name], c.options)]
+    wanted = Wanted(experiment.workload, experiment.transport, experiment.trial.partitions, searched)
+    if experiment.transport.name in transports():
+        for choice in present:
+            engine = known[choice.name]
+            found = engine.check(wanted.situation(engine, choice.options))
+            problems += [f"{choice.label}: {problem}" for problem in [*found, *_placement_problems(choice)]]
+    if experiment.transport.name not in transports():
+        name = experiment.transport.name
+        problems.append(f"transport {name!r} is not installed. Install the Python package that provides it")
+    problems += missing(engine_requirements(present, experiment.transport))
     if problems:
-        raise Trouble("\n".join(problems), problems=[{"message": p} for p in problems])
+        raise UserError("\n".join(problems), problems=[{"message": p} for p in problems])
 
 
-def _unplaceable(engine: Engine, options: dict[str, Any]) -> list[str]:
+def _placement_problems(choice: EngineChoice) -> list[str]:
     """The problem of a real engine that leaves no core for the load driver."""
-    if isinstance(engine, RealEngine):
-        try:
-            place(options)
-        except NotEnoughCores as error:
-            return [str(error)]
+    try:
+        placements_of([choice])
+    except NotEnoughCores as error:
+        return [str(error)]
     return []
 
 
-def go(experiment: Experiment, run: Run, limits: Limits, talk: Talk) -> NoReturn:
+def run_to_end(experiment: Experiment, run: Run, limits: RunLimits, output: CliOutput) -> NoReturn:
     """Run the experiment, show the result and exit. After an interruption, show how to resume."""
     try:
-        with run.lock(), follow(talk.stderr) as listener:
+        with run.lock(), progress_for(output.stderr) as listener:
             explored = explore(experiment, run, limits, listener)
     except KeyboardInterrupt:
-        explored = answer(experiment, run, INTERRUPTED)
-        say_how_to_resume(run, talk)
-        present(experiment, run, explored, ExitCode.INTERRUPTED, talk)
-    present(experiment, run, explored, explored.exit_code, talk)
+        explored = result_of(experiment, run, INTERRUPTED)
+        note_how_to_resume(run, output)
+        present(experiment, run, explored, ExitCode.INTERRUPTED, output)
+    present(experiment, run, explored, explored.exit_code, output)
 
 
-def say_how_to_resume(run: Run, talk: Talk) -> None:
+def note_how_to_resume(run: Run, output: CliOutput) -> None:
     """Print how many trials are kept after an interruption, and the command that resumes the run."""
-    kept = run.trial_count()
-    trials = "1 finished trial is kept" if kept == 1 else f"{kept} finished trials are kept"
-    talk.say(f"Interrupted. {trials}. Resume the run with: streamgauge resume {run.id}")
+    count = run.trial_count()
+    trials = "1 finished trial is kept" if count == 1 else f"{count} finished trials are kept"
+    output.note(f"Interrupted. {trials}. Resume the run with: streamgauge resume {run.id}")
 
 
-def present(experiment: Experiment, run: Run, explored: Explored, code: ExitCode, talk: Talk) -> NoReturn:
+def present(experiment: Experiment, run: Run, explored: RunResult, code: ExitCode, output: CliOutput) -> NoReturn:
     """Show a run, or write its document, put its report into its folder, and exit."""
-    story = story_of(run, explored, code)
-    if not talk.json:
-        talk.show(render_run(view_run(story)))
-    save_report(run, story, talk)
-    talk.end(run_document(story), code)
+    story = run_report(run, explored, code)
+    if not output.json:
+        output.print(render_run(view_run(story)))
+    save_report(run, story, output)
+    output.exit(run_document(story), code)

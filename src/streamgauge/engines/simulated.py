@@ -5,12 +5,12 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from streamgauge.engines.contract import ANY_WORKLOAD, Job, Layout, Situation, Traits
 from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
@@ -83,17 +83,16 @@ class SimulatedOptions(Options):
 
 
 class Simulated:
-    """The engine: it describes itself, and imagines trials."""
+    """The engine: it describes itself, and computes trials."""
 
     name = "simulated"
     summary = "a simulated system with known capacity, noise and faults; no process runs"
     options: type[Options] = SimulatedOptions
-    workloads: frozenset[str] | None = None
-    scales = True
+    jobs = (Job(ANY_WORKLOAD),)
 
-    def check(self, options: dict[str, Any]) -> Sequence[str]:
+    def check(self, situation: Situation) -> Sequence[str]:
         """Settings that contradict each other."""
-        o = SimulatedOptions.from_resolved(options)
+        o: SimulatedOptions = situation.options
         problems = []
         if o.pause and not o.pause_every:
             problems.append("pause needs pause_every, the time from one pause to the next")
@@ -107,14 +106,20 @@ class Simulated:
             problems.append("batch_cost needs batch_interval, the time from one micro-batch to the next")
         return problems
 
-    def describe(self, options: dict[str, Any]) -> EngineFacts:
-        return EngineFacts(self.name, simulated=True, options=options)
+    def layout(self, options: SimulatedOptions, instances: int) -> Layout:
+        """Any number of instances."""
+        return Layout(instances, instances)
 
-    def trigger(self, options: dict[str, Any]) -> int:
-        """Nanoseconds between two micro-batches at most while it keeps up; 0: it serves continuously."""
-        return int(SimulatedOptions.from_resolved(options).batch_interval)
+    def traits(self, options: SimulatedOptions) -> Traits:
+        """It simulates micro-batches, or serves continuously."""
+        return Traits(batch_interval_ns=int(options.batch_interval), simulated=True)
 
-    def imagine(self, trial: Trial, work: float) -> "SimulatedTrial":
+    def describe(self, options: SimulatedOptions) -> EngineFacts:
+        """What is stored with a trial."""
+        return EngineFacts(name=self.name, simulated=True, options=options.model_dump(mode="json"))
+
+    def simulate(self, trial: Trial, work: float) -> "SimulatedTrial":
+        """Compute a trial as far as it is read."""
         return SimulatedTrial(trial, SimulatedOptions.from_resolved(trial.options), work)
 
 

@@ -1,4 +1,4 @@
-"""The user's cache: folders of files that were fetched once. One is there whole and as it should be, or it is not."""
+"""The user's cache: folders with downloaded files. A folder is either complete, with the right checksums, or unused."""
 
 import fcntl
 import shutil
@@ -8,19 +8,19 @@ from pathlib import Path
 
 from streamgauge.store.durable import StoreError, as_store_error, digest_file, make_folder, sync_folder
 
-_SHOWN = 3
+_MAX_SHOWN = 3
 
 
-class WrongFiles(StoreError):
-    """What was fetched is not what it should be; the sentence names the files."""
+class ChecksumMismatch(StoreError):
+    """The downloaded files are not the expected ones; the message names them."""
 
 
-def faults(folder: Path, checksums: Mapping[str, str]) -> list[str]:
-    """What is wrong with a folder that should hold these files, by their SHA-256, and no others."""
+def differences(folder: Path, checksums: Mapping[str, str]) -> list[str]:
+    """How a folder differs from these files with their SHA-256: one sentence for each difference."""
     if not folder.is_dir():
         return [f"{folder} is not there"]
-    strangers = sorted({path.name for path in folder.iterdir()} - {*checksums})
-    found = [f"{name} does not belong there" for name in strangers]
+    others = sorted({path.name for path in folder.iterdir()} - {*checksums})
+    found = [f"{name} does not belong there" for name in others]
     for name, expected in checksums.items():
         if not (folder / name).is_file():
             found.append(f"{name} is missing")
@@ -29,32 +29,32 @@ def faults(folder: Path, checksums: Mapping[str, str]) -> list[str]:
     return found
 
 
-def furnish(folder: Path, checksums: Mapping[str, str], fill: Callable[[Path], None]) -> bool:
-    """See that a folder holds these files; if it does not, have another one filled and put it in its place.
+def ensure_folder(folder: Path, checksums: Mapping[str, str], fill: Callable[[Path], None]) -> bool:
+    """Make sure that a folder has exactly these files. If it has not, ``fill`` a new folder and replace the old one.
 
-    Whoever is killed meanwhile leaves what was there before. Of several processes one fills, the others wait.
-    True if it was filled now.
+    A process that is killed meanwhile leaves the old folder as it was. If several processes need it, one fills it and
+    the others wait. Returns whether this process filled it.
     """
-    if not faults(folder, checksums):
+    if not differences(folder, checksums):
         return False
     make_folder(folder.parent)
-    with _turn(folder):
-        if not faults(folder, checksums):
+    with _exclusive(folder):
+        if not differences(folder, checksums):
             return False
         draft = folder.with_name(f".{folder.name}.new")
         shutil.rmtree(draft, ignore_errors=True)
         make_folder(draft)
         try:
             fill(draft)
-            _refuse(draft, checksums)
-            _put(draft, folder)
+            _require_checksums(draft, checksums)
+            _replace(draft, folder)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
     return True
 
 
-def _put(draft: Path, folder: Path) -> None:
-    """Give the draft its name, in place of what had it."""
+def _replace(draft: Path, folder: Path) -> None:
+    """Rename the draft to its final name, and remove the folder that had this name."""
     old = folder.with_name(f".{folder.name}.old")
     with as_store_error("write", folder):
         shutil.rmtree(old, ignore_errors=True)
@@ -65,19 +65,19 @@ def _put(draft: Path, folder: Path) -> None:
         shutil.rmtree(old, ignore_errors=True)
 
 
-def _refuse(folder: Path, checksums: Mapping[str, str]) -> None:
-    wrong = faults(folder, checksums)
+def _require_checksums(folder: Path, checksums: Mapping[str, str]) -> None:
+    wrong = differences(folder, checksums)
     if wrong:
-        more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-        told_of = "; ".join(wrong[:_SHOWN])
-        raise WrongFiles(
-            f"the downloaded files do not match their pinned checksums, so they are not used: {told_of}{more}"
+        more = f"; and {len(wrong) - _MAX_SHOWN} more" if len(wrong) > _MAX_SHOWN else ""
+        first = "; ".join(wrong[:_MAX_SHOWN])
+        raise ChecksumMismatch(
+            f"the downloaded files do not match their pinned checksums, so they are not used: {first}{more}"
         )
 
 
 @contextmanager
-def _turn(folder: Path) -> Iterator[None]:
-    """One process at a time. The lock goes with the process, however it ends."""
+def _exclusive(folder: Path) -> Iterator[None]:
+    """Lock a folder against other processes. The lock ends with the process, however it ends."""
     with as_store_error("write", folder), folder.with_name(f".{folder.name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,81 +1,160 @@
-"""Asking a Java for its version, and installing tools through the system's own package manager, without a question."""
+"""Make sure that requirements are met: find them, install or download what is missing, or name the exact command."""
 
-import os
-import shutil
-import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
 
-from streamgauge.install.packages import Manager, Tool, manager
+from streamgauge.install.cache import differences
+from streamgauge.install.jars import FetchError, fetch_jars
+from streamgauge.install.java import all_javas, find_java, install_hint
+from streamgauge.install.packages import find_maven, maven_hint, package_manager
+from streamgauge.install.programs import install, is_root, run_java
+from streamgauge.install.requirements import JarSet, JavaRuntime, PythonPackage, Requirement
+from streamgauge.processes.launch import Launcher
 
-_ANSWER_SECONDS = 20.0
-_INSTALL_SECONDS = 900.0
-_QUIET = ("env", "DEBIAN_FRONTEND=noninteractive")
-"""Debian's packages ask questions unless they are told that nobody is there."""
-_TAIL = 5
+Say = Callable[[str], object]
 
-Found = TypeVar("Found")
-
-Do = Callable[[Sequence[str]], tuple[int, str]]
-"""Runs a program to its end: its exit code, and what it printed."""
+_PROGRESS_STEPS = 4
 
 
-def ask_java(program: Path) -> str:
-    """What ``java -version`` prints; nothing if it cannot be run."""
-    code, said = _do([str(program), "-version"], _ANSWER_SECONDS)
-    return said if code == 0 else ""
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Where requirements are searched and stored, as the command line reads it from the environment."""
+
+    cache: Path
+    """The folder of downloaded files."""
+    java_home: str = ""
+    """JAVA_HOME; empty if it is not set."""
+    runtime: Path | None = None
+    """The folder for sockets of the processes that download; None = the usual one."""
 
 
-def _do(argv: Sequence[str], seconds: float = _INSTALL_SECONDS) -> tuple[int, str]:
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What was found of one requirement: it is met if ``problem`` is empty."""
+
+    requirement: Requirement
+    version: str = ""
+    """The version that was found. If Java is missing: the older versions that were found, with their homes."""
+    folder: Path | None = None
+    """The home of the Java, or the folder of the jars."""
+    problem: str = ""
+    """Why it is not met, with the command that fixes it. It has no full stop."""
+    installed: bool = False
+    """Whether it was installed or downloaded just now."""
+
+    @property
+    def met(self) -> bool:
+        """Whether it was found."""
+        return not self.problem
+
+    @property
+    def text(self) -> str:
+        """What was found, for example ``Java 17.0.15 in /usr/lib/jvm/java-17-openjdk-amd64``."""
+        requirement = self.requirement
+        if isinstance(requirement, PythonPackage):
+            return f"{requirement.title or requirement.name} {self.version}"
+        title = requirement.title if isinstance(requirement, JarSet) else f"Java {self.version}"
+        return f"{title} in {self.folder}"
+
+
+class RequirementError(RuntimeError):
+    """Something that is required is missing; the message has the exact command that installs it."""
+
+
+def examine(requirements: Iterable[Requirement], locations: Locations) -> tuple[Status, ...]:
+    """What is there of these requirements, each once. Nothing is installed."""
+    return tuple(_examine(requirement, locations) for requirement in dict.fromkeys(requirements))
+
+
+def ensure(requirements: Iterable[Requirement], locations: Locations, say: Say) -> tuple[Status, ...]:
+    """Meet these requirements: Java and Maven are installed if no password is needed, jars are downloaded.
+
+    Raises RequirementError with the exact commands if something is still missing. Nothing is installed or downloaded
+    while a Python package is missing, because streamgauge does not install those.
+    """
+    found = examine(requirements, locations)
+    if any(not status.met and isinstance(status.requirement, PythonPackage) for status in found):
+        raise_missing(found)
+    return tuple(status if status.met else _obtain(status.requirement, locations, say) for status in found)
+
+
+def raise_missing(found: Sequence[Status]) -> None:
+    """Raise RequirementError for the packages and programs that are missing. Jars do not count: they are downloaded."""
+    problems = [s.problem for s in found if not s.met and not isinstance(s.requirement, JarSet)]
+    if problems:
+        raise RequirementError("\n".join(problems))
+
+
+def package_version(name: str) -> str | None:
+    """The version of a Python package; None if it is not installed. It is not imported, because that is slow."""
     try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=seconds,
-            check=False,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return -1, str(error)
-    return done.returncode, done.stdout + done.stderr
-
-
-def is_root() -> bool:
-    """Whether we may write everywhere."""
-    return os.geteuid() == 0
-
-
-def rights(known: Manager, do: Do = _do, root: bool | None = None) -> tuple[str, ...] | None:
-    """What to put before the manager's program so that it may install; None if somebody would have to be asked."""
-    if not known.as_root or (is_root() if root is None else root):
-        return ()
-    if shutil.which("sudo") and do(["sudo", "-n", "true"])[0] == 0:
-        return ("sudo", "-n")
-    return None
-
-
-def install(
-    tool: Tool,
-    find: Callable[[], Found | None],
-    say: Callable[[str], object],
-    known: Manager | None = None,
-    do: Do = _do,
-) -> Found | None:
-    """Install a tool if that is possible without asking anybody: what is found then, or None with what was said."""
-    known = known or manager()
-    before = rights(known, do) if known else None
-    if known is None or before is None:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
         return None
-    if known.refresh:
-        do([*before, *_QUIET, known.program, *known.refresh])  # without it a fresh system knows no packages
-    said = ""
-    for package in known.packages[tool]:
-        say(f"Installing {package} with {known.program} ...")
-        code, said = do([*before, *_QUIET, known.program, *known.install, package])
-        if code == 0 and (found := find()) is not None:
-            return found
-    say("\n".join([f"{known.program} could not install {tool.capitalize()}:", *said.splitlines()[-_TAIL:]]))
-    return None
+
+
+def _examine(requirement: Requirement, locations: Locations) -> Status:
+    match requirement:
+        case PythonPackage():
+            return _examine_package(requirement)
+        case JavaRuntime():
+            return _examine_java(requirement, locations)
+        case JarSet():
+            folder = requirement.folder(locations.cache)
+            missing = bool(differences(folder, requirement.checksums))
+            problem = f"{requirement.title} is not downloaded yet" if missing else ""
+            return Status(requirement, requirement.version, folder, problem)
+
+
+def _examine_package(requirement: PythonPackage) -> Status:
+    version = package_version(requirement.name)
+    if version is not None:
+        return Status(requirement, version)
+    title = requirement.title or requirement.name
+    return Status(requirement, problem=f"{title} is not installed. Install it with: {requirement.command}")
+
+
+def _examine_java(requirement: JavaRuntime, locations: Locations) -> Status:
+    java = find_java(locations.java_home, run_java, min_version=requirement.min_version)
+    if java is not None:
+        return Status(requirement, java.version, java.home)
+    older = [*all_javas(locations.java_home, run_java)]
+    hint = install_hint(older, package_manager(), is_root(), requirement.min_version)
+    return Status(requirement, ", ".join(f"{old.version} in {old.home}" for old in older), problem=hint)
+
+
+def _obtain(requirement: Requirement, locations: Locations, say: Say) -> Status:
+    """Install or download a requirement that is missing."""
+    if isinstance(requirement, JarSet):
+        _download(requirement, locations, say)
+        return Status(requirement, requirement.version, requirement.folder(locations.cache), installed=True)
+    install("java", lambda: _examine(requirement, locations).met or None, say)
+    status = _examine(requirement, locations)
+    raise_missing([status])
+    return replace(status, installed=True)
+
+
+def _download(jars: JarSet, locations: Locations, say: Say) -> None:
+    if (find_maven() or install("maven", find_maven, say)) is None:
+        raise RequirementError(maven_hint(package_manager(), is_root()))
+    with Launcher(locations.runtime) as launcher:
+        try:
+            fetch_jars(jars, locations.cache, launcher, _progress_printer(jars, say))
+        except FetchError as error:
+            raise RequirementError(str(error)) from error
+
+
+def _progress_printer(jars: JarSet, say: Say) -> Callable[[int, int], None]:
+    """A function that reports a download at its beginning, at every quarter, and at its end."""
+    reported = -1
+
+    def report(count: int, of: int) -> None:
+        nonlocal reported
+        step = count * _PROGRESS_STEPS // of
+        if step > reported:
+            reported = step
+            say(f"Downloading {jars.title}: {count} of {of} jars ...")
+
+    return report

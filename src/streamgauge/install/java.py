@@ -1,35 +1,34 @@
-"""Java for engines on the JVM: where one lies that is new enough, and the line to type where there is none.
+"""Java for programs on the JVM: finds one that is new enough, and says how to install one.
 
-Nothing is started here. A Java says its version in the file ``release`` of its home; one without that file has to
-be asked, and whoever may start processes does that (``install/ensure.py``).
+Nothing is started here. The file ``release`` in the home of a Java has its version. A Java without that file must be
+run to know its version; the caller provides the function that does this (``install/ensure.py``).
 """
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from streamgauge.install.packages import Manager, manager
+from streamgauge.install.packages import PackageManager
 
-LEAST = 17
-"""What Spark 4 and Kafka 4 need."""
+MIN_VERSION = 17
+"""The oldest version that all built-in engines and transports support."""
 
-USUAL = (
+SEARCH_PATHS = (
     *("/usr/lib/jvm/*", "/usr/lib64/jvm/*", "/usr/java/*", "/usr/local/java/*", "/opt/*", "/opt/*/*"),
     "/Library/Java/JavaVirtualMachines/*/Contents/Home",
     *(f"{brew}/*/openjdk*/libexec/openjdk.jdk/Contents/Home" for brew in ("/usr/local", "/opt/*")),
 )
-"""Where package managers put Javas: patterns of homes."""
+"""Where package managers install Java: patterns of homes."""
 
-Ask = Callable[[Path], str]
-"""What ``java -version`` prints, of the program at this path; empty if it says nothing."""
+RunJava = Callable[[Path], str]
+"""Returns what ``java -version`` prints for the program at this path; empty if it cannot be run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java: its home and its version, such as ``17.0.15``."""
+    """A Java: its home and its version, for example ``17.0.15``."""
 
     home: Path
     version: str
@@ -45,74 +44,74 @@ class Java:
 
 
 def major(version: str) -> int:
-    """17 of ``17.0.15``, 21 of ``21-ea``, 8 of ``1.8.0_392``; 0 of what is no version."""
+    """17 of ``17.0.15``, 21 of ``21-ea``, 8 of ``1.8.0_392``; 0 of a text that is no version."""
     numbers = re.match(r"(?:1\.(?=[0-9]))?([0-9]+)", version.strip())
     return int(numbers[1]) if numbers else 0
 
 
-def from_release(text: str) -> tuple[str, str] | None:
+def parse_release(text: str) -> tuple[str, str] | None:
     """Version and vendor from the ``release`` file of a Java home."""
-    held = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
-    return (held["JAVA_VERSION"], held.get("IMPLEMENTOR", "")) if held.get("JAVA_VERSION") else None
+    values = dict(re.findall(r'^([A-Z_]+)="?([^"\n]*)"?$', text, re.MULTILINE))
+    return (values["JAVA_VERSION"], values.get("IMPLEMENTOR", "")) if values.get("JAVA_VERSION") else None
 
 
-def from_answer(text: str) -> tuple[str, str] | None:
-    """The same from ``java -version``. Only that is taken: the JVM prints its environment there too."""
-    said = re.search(r'^(\w+) version "([^"]+)"', text, re.MULTILINE)
-    return (said[2], said[1]) if said else None
+def parse_version(text: str) -> tuple[str, str] | None:
+    """The same from ``java -version``. Other lines are ignored: the JVM prints its environment there too."""
+    found = re.search(r'^(\w+) version "([^"]+)"', text, re.MULTILINE)
+    return (found[2], found[1]) if found else None
 
 
-def _nobody(_: Path) -> str:
+def _not_run(_: Path) -> str:
     return ""
 
 
-def look_at(home: Path, ask: Ask = _nobody) -> Java | None:
+def inspect(home: Path, run_java: RunJava = _not_run) -> Java | None:
     """The Java in this home; None if there is none that can be run."""
     if not shutil.which("java", path=str(home / "bin")):
         return None
     try:
-        said = from_release((home / "release").read_text("utf-8", "replace"))
+        found = parse_release((home / "release").read_text("utf-8", "replace"))
     except OSError:
-        said = None
-    said = said or from_answer(ask(home / "bin" / "java"))
-    return Java(home, *said) if said else None
+        found = None
+    found = found or parse_version(run_java(home / "bin" / "java"))
+    return Java(home, *found) if found else None
 
 
-def javas(java_home: str = "", ask: Ask = _nobody, usual: Sequence[str] = USUAL) -> Iterator[Java]:
-    """Every Java, those that were chosen first: ``JAVA_HOME`` as it was read, the path, then the usual places."""
+def all_javas(
+    java_home: str = "", run_java: RunJava = _not_run, search_paths: Sequence[str] = SEARCH_PATHS
+) -> Iterator[Java]:
+    """Every Java: first the one of JAVA_HOME and the first one on the path, then those in the usual places."""
     homes = [Path(java_home)] if java_home else []
-    found = shutil.which("java")
-    homes += [Path(found).resolve().parent.parent] if found else []
+    on_path = shutil.which("java")
+    homes += [Path(on_path).resolve().parent.parent] if on_path else []
     for home in homes:
-        if (java := look_at(home, ask)) is not None:
+        if (java := inspect(home, run_java)) is not None:
             yield java
-    others = [java for home in _usual(usual) if (java := look_at(home, ask)) is not None]
+    others = [java for home in _homes(search_paths) if (java := inspect(home, run_java)) is not None]
     yield from sorted(others, key=lambda java: (java.major, str(java.home)))
 
 
-def _usual(patterns: Sequence[str]) -> list[Path]:
+def _homes(patterns: Sequence[str]) -> list[Path]:
     root = Path("/")
     return sorted({home.resolve() for pattern in patterns for home in root.glob(pattern.lstrip("/"))})
 
 
-def find_java(java_home: str = "", ask: Ask = _nobody, usual: Sequence[str] = USUAL) -> Java | None:
-    """The first Java that is new enough; of those that nobody has chosen, the oldest such."""
-    return next((java for java in javas(java_home, ask, usual) if java.major >= LEAST), None)
+def find_java(
+    java_home: str = "",
+    run_java: RunJava = _not_run,
+    search_paths: Sequence[str] = SEARCH_PATHS,
+    min_version: int = MIN_VERSION,
+) -> Java | None:
+    """The first Java that is new enough. Of those in the usual places it is the oldest such one."""
+    found = all_javas(java_home, run_java, search_paths)
+    return next((java for java in found if java.major >= min_version), None)
 
 
-def missing(found: Sequence[Java], known: Manager | None, root: bool) -> str:
-    """A sentence for somebody who has no Java that is new enough, with the line to type."""
+def install_hint(
+    found: Sequence[Java], known: PackageManager | None, root: bool, min_version: int = MIN_VERSION
+) -> str:
+    """The message if none of these Javas is new enough, with the command that installs one. It has no full stop."""
     old = ", ".join(f"{java.version} in {java.home}" for java in found)
     there = f"only Java {old} was found" if old else "none was found"
-    if known is None:
-        return f"Java {LEAST} or newer is required, but {there}. Install it and set JAVA_HOME to its folder"
-    return f"Java {LEAST} or newer is required, but {there}. Install it with: {known.line('java', root)}"
-
-
-def java_problem() -> str:
-    """For an engine's ``check``: what to do where there is no Java for it; nothing where there is."""
-    found = [*javas()]
-    unknown = not found and shutil.which("java")  # one that does not say its version may well do
-    if unknown or any(java.major >= LEAST for java in found):
-        return ""
-    return missing(found, manager(), os.geteuid() == 0)
+    how = f"Install it with: {known.command('java', root)}" if known else "Install it and set JAVA_HOME to its folder"
+    return f"Java {min_version} or newer is required, but {there}. {how}"

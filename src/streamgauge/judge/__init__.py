@@ -1,7 +1,7 @@
-"""The judge: Seconds → Measurement → Verdict, pure. One judge for live and offline, simulated and real."""
+"""The judge: Seconds → Measurement → Verdict, as pure functions for live, recomputed, simulated and real trials."""
 
 from streamgauge.judge.decide import decide
-from streamgauge.judge.early_stop import Watch
+from streamgauge.judge.early_stop import EarlyStopRule
 from streamgauge.judge.measure import measure
 
-__all__ = ["Watch", "decide", "measure"]
+__all__ = ["EarlyStopRule", "decide", "measure"]

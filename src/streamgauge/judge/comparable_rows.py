@@ -1,5 +1,6 @@
-"""Arrow tables as rows of plain values that compare across types: whole numbers of any width, moments of any unit,
-floats in the wider type, nested values as tuples. Pure.
+"""Arrow tables as rows of plain values that can be compared across types.
+
+Whole numbers compare in any width, timestamps in any unit, floats in the wider type. Nested values are tuples.
 """
 
 import math
@@ -15,16 +16,16 @@ from streamgauge.judge.match_rows import NAN, Row
 
 _TOLERANCE = 1e-9
 _NARROW = {"float": 2.0**-23, "halffloat": 2.0**-10}
-"""Relative distance of neighbours in the narrower floats: values that one side keeps so can differ by as much."""
+"""Relative distance of neighbouring values in the narrower floats: values in these types can differ by as much."""
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _FLOATS = (*_NARROW, "double")
 
 
 class CannotCompareError(ValueError):
-    """A column with values that cannot be compared; the sentence names it and its type."""
+    """A column has values that cannot be compared; the message names it and its type."""
 
 
-def plain_rows(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[list[Row]], tuple[float, ...]]:
+def comparable_rows(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[list[Row]], tuple[float, ...]]:
     """The rows of each table with these columns, and the relative tolerance of each column (0: exact)."""
     columns, tolerances = [], []
     for name in names:
@@ -36,8 +37,8 @@ def plain_rows(tables: Sequence[pa.Table], names: Sequence[str]) -> tuple[list[l
     return rows, tuple(tolerances)
 
 
-def moments(table: pa.Table, name: str) -> list[int | None]:
-    """A column of moments as nanoseconds since 1970; whole numbers are microseconds."""
+def timestamps(table: pa.Table, name: str) -> list[int | None]:
+    """A column of timestamps in nanoseconds since 1970; whole numbers are microseconds."""
     kind = table.schema.field(name).type
     try:
         if types.is_date(kind):
@@ -59,7 +60,7 @@ def _numeric(kind: pa.DataType) -> bool:
 
 
 def _leaves(kind: pa.DataType) -> set[str]:
-    """Names of the simple types that a type is made of."""
+    """Names of the simple types that a type contains."""
     if types.is_dictionary(kind):
         return _leaves(kind.value_type)
     inner = [kind.field(n).type for n in range(kind.num_fields)]
@@ -72,7 +73,7 @@ def _tolerance(kinds: Sequence[pa.DataType]) -> float:
 
 
 def _column(table: pa.Table, name: str, floats: Sequence[pa.DataType]) -> list[object]:
-    """The values of a column; ``floats`` are the types of all sides where it is compared as floats."""
+    """The values of a column; ``floats`` are the types in all tables if it is compared as floats, otherwise empty."""
     kind = table.schema.field(name).type
     try:
         values = [value for chunk in table[name].chunks for value in _values(chunk)]
@@ -85,7 +86,7 @@ def _column(table: pa.Table, name: str, floats: Sequence[pa.DataType]) -> list[o
 
 
 def _as_floats(values: Sequence[object], kinds: Sequence[pa.DataType]) -> list[object]:
-    """Numbers as floats; rounded as the narrowest side rounds them, so that equal ones are the same."""
+    """Numbers as floats, rounded to the narrowest type, so that equal numbers stay equal."""
     numbers = np.array([NAN if value is None else value for value in values], np.float64)
     narrow = [
         types_of for kind, types_of in (("halffloat", np.float16), ("float", np.float32)) if kind in map(str, kinds)
@@ -97,7 +98,7 @@ def _as_floats(values: Sequence[object], kinds: Sequence[pa.DataType]) -> list[o
 
 
 def _values(array: pa.Array) -> list[object]:
-    """The values of an array: moments and spans as nanoseconds, nested ones as tuples, one object for every NaN."""
+    """The values of an array: timestamps and durations in nanoseconds, nested values as tuples, one object for NaN."""
     kind = array.type
     if types.is_dictionary(kind):
         return _values(array.dictionary_decode())
@@ -110,7 +111,7 @@ def _values(array: pa.Array) -> list[object]:
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         inner, lengths = iter(_values(pc.list_flatten(array))), pc.list_value_length(array).to_pylist()
         valid = zip(lengths, array.is_valid().to_pylist(), strict=True)
-        return [tuple(islice(inner, length)) if there else None for length, there in valid]
+        return [tuple(islice(inner, length)) if present else None for length, present in valid]
     if types.is_struct(kind):
         return _structs(array)
     found = array.to_pylist()
@@ -118,7 +119,7 @@ def _values(array: pa.Array) -> list[object]:
 
 
 def _one_nan(value: object) -> object:
-    """The value; of every NaN the same object."""
+    """The value; the same object for every NaN."""
     return NAN if isinstance(value, float) and math.isnan(value) else value
 
 
@@ -132,4 +133,4 @@ def _structs(array: pa.StructArray) -> list[object]:
     fields = [_values(pc.struct_field(array, [array.type.get_field_index(name)])) for name in names]
     rows = zip(*fields, strict=True) if fields else [()] * len(array)
     named = (tuple(zip(names, row, strict=True)) for row in rows)
-    return [row if there else None for row, there in zip(named, array.is_valid().to_pylist(), strict=True)]
+    return [row if present else None for row, present in zip(named, array.is_valid().to_pylist(), strict=True)]

@@ -1,4 +1,4 @@
-"""Measurement → Verdict: DESIGN's table of verdicts, from the top down."""
+"""Measurement → Verdict. The first matching row of the table in docs/concepts/verdicts.md decides."""
 
 import math
 from collections.abc import Sequence
@@ -6,243 +6,245 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamgauge.judge.disturbed import MOST_RUN_DELAY, MOST_TAKEN, Mask, burst, until_renewal
-from streamgauge.judge.generator import generator_faults, unless_spoilt
+from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE, MAX_RUN_DELAY_SHARE, Mask, burst, until_renewal
+from streamgauge.judge.generator import generator_faults, unless_explained
 from streamgauge.judge.measure import measure
-from streamgauge.judge.objectives import WRONG, check, evidence, runs_away
-from streamgauge.judge.trend_rules import ASSUMED_ERROR, lean_of
-from streamgauge.model.measurement import SLIGHTLY_TAKEN, Check, Estimate, Measurement, Verdict, VerdictKind
+from streamgauge.judge.objectives import INCORRECT, evaluate, has_runaway_lag, trend_evidence
+from streamgauge.judge.trend_rules import ASSUMED_ERROR, trend_rule_for
+from streamgauge.model.measurement import NEGLIGIBLE_SHARE, Check, Estimate, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import INTACT, Recording
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
 
-MOST_CLOCK_STEP = SECOND // 100
-LEAST_NOISE = 0.6 * ASSUMED_ERROR
+MAX_CLOCK_STEP = SECOND // 100
+MIN_NOISE = 0.6 * ASSUMED_ERROR
 
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """What the trial says."""
-    verdict = unless_spoilt(recording, measured, objectives, _decide(recording, measured, objectives))
+    """The verdict of a trial."""
+    verdict = unless_explained(recording, measured, objectives, _decide(recording, measured, objectives))
     return replace(verdict, carries=measured.carries)
 
 
 def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """A fault of the driver never counts against the engine, and never hides one of the engine.
+    """A verdict in which a fault of the load driver neither counts against the engine nor hides a fault of it.
 
-    An error in the user's code comes first: it would be the same on the quietest machine. On the queue, where offsets
-    are exact, so would lost, duplicate and wrong outputs.
+    An error in the user's code comes first, because no disturbance causes it. The same is true of lost, duplicate and
+    wrong outputs on the queue, where offsets are exact.
     """
     outcome = recording.outcome
     if outcome.users_fault:
         trace = (f"trace: {line}" for line in outcome.log_tail)
         return Verdict(VerdictKind.FAILED, (outcome.detail, *trace), stops_run=True)
-    faults, starved = driver_faults(recording, measured, objectives), _starved(measured)
+    faults, starved = driver_faults(recording, measured, objectives), _starvation(measured)
     if faults:
-        return _in_spite_of([*faults, *starved], recording, measured, objectives)
-    verdict = _judged(recording, measured, objectives)
+        return _with_driver_faults([*faults, *starved], recording, measured, objectives)
+    verdict = _verdict_of_numbers(recording, measured, objectives)
     if starved:
-        return _although_starved(starved, recording, measured, objectives, verdict)
-    much = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
-    disturbed = much is not None or measured.foreign_share > MOST_TAKEN
-    if disturbed and _by_outputs(recording, verdict) and not _exact(recording):
-        return _unexplained(verdict, measured)
-    if much is None:
-        return _weighed(verdict, measured)
-    return _without_burst(recording, measured, objectives, verdict, much)
+        return _with_starved_driver(starved, recording, measured, objectives, verdict)
+    disturbed = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
+    was_disturbed = disturbed is not None or measured.foreign_share > MAX_FOREIGN_SHARE
+    if was_disturbed and _failed_by_outputs(recording, verdict) and not _offsets_are_exact(recording):
+        return _with_unexplained_outputs(verdict, measured)
+    if disturbed is None:
+        return _with_foreign_load(verdict, measured)
+    return _without_burst(recording, measured, objectives, verdict, disturbed)
 
 
-def _although_starved(
+def _with_starved_driver(
     starved: Sequence[str],
     recording: Recording,
     measured: Measurement,
     objectives: Sequence[Objective],
     verdict: Verdict,
 ) -> Verdict:
-    """A driver without CPU serves and acknowledges late, which can only have made the system look worse."""
+    """The verdict if the load driver often waited for a CPU, which can only make the system under test look worse."""
     if verdict.kind is not VerdictKind.SUSTAINED:
-        return _in_spite_of(starved, recording, measured, objectives)
-    stands = (
+        return _with_driver_faults(starved, recording, measured, objectives)
+    note = (
         f"the load driver waited for a CPU {format_share(measured.run_delay_share)} of the time; the load was "
         "sustained anyway, and latencies are upper bounds"
     )
-    return _weighed(replace(verdict, reasons=(*verdict.reasons, stands)), measured)
+    return _with_foreign_load(replace(verdict, reasons=(*verdict.reasons, note)), measured)
 
 
-def _in_spite_of(
+def _with_driver_faults(
     faults: Sequence[str], recording: Recording, measured: Measurement, objectives: Sequence[Objective]
 ) -> Verdict:
-    """INVALID with the counts of outputs, unless these are the fault of the system under test for certain."""
-    checks = tuple(check(o, measured) for o in objectives)
-    wrongs = _nothing_came(measured) or _output_faults(measured.account, objectives, checks)
-    if not (wrongs and _exact(recording)):
-        return Verdict(VerdictKind.INVALID, (*faults, *_counts(measured.account)))
-    besides = (f"also: {fault}" for fault in faults)
-    return Verdict(VerdictKind.FAILED, (*wrongs, *besides), checks, stops_run=True)
+    """INVALID with the counts of outputs, or FAILED if wrong outputs are certainly a fault of the system under test."""
+    checks = tuple(evaluate(o, measured) for o in objectives)
+    incorrect = _no_output(measured) or _output_faults(measured.account, objectives, checks)
+    if not (incorrect and _offsets_are_exact(recording)):
+        return Verdict(VerdictKind.INVALID, (*faults, *_output_counts(measured.account)))
+    others = (f"also: {fault}" for fault in faults)
+    return Verdict(VerdictKind.FAILED, (*incorrect, *others), checks, stops_run=True)
 
 
-def _exact(recording: Recording) -> bool:
-    """Whether no disturbance explains faulty outputs: offsets are exact, and every process came to its end."""
+def _offsets_are_exact(recording: Recording) -> bool:
+    """Whether no disturbance explains wrong outputs, because offsets are exact and every process ended normally."""
     outcome = recording.outcome
-    return recording.trial.transport.name == "queue" and outcome.ending in INTACT and not outcome.unaccounted
+    return not recording.trial.transport.has_broker and outcome.ending in INTACT and not outcome.unaccounted
 
 
-def _by_outputs(recording: Recording, verdict: Verdict) -> bool:
-    """Whether the trial failed because of its outputs, and not because the system could not be started."""
+def _failed_by_outputs(recording: Recording, verdict: Verdict) -> bool:
+    """Whether the trial failed because of its outputs, and not because the system did not start."""
     return verdict.stops_run and recording.outcome.ending in INTACT
 
 
-def _unexplained(verdict: Verdict, measured: Measurement) -> Verdict:
-    """INVALID with the counts: the disturbance or the system may be the cause of the faulty outputs."""
+def _with_unexplained_outputs(verdict: Verdict, measured: Measurement) -> Verdict:
+    """INVALID with the counts, because the disturbance or the system may be the cause of the wrong outputs."""
     why = (
-        f"{_others(measured)}, which may be the cause of the faulty outputs on this transport; {_way_out(measured)} "
-        "and repeat the trial"
+        f"{_foreign_load(measured)}, which may be the cause of the faulty outputs on this transport; "
+        f"{_advice(measured)} and repeat the trial"
     )
-    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
 
 
-def _judged(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
-    """What the numbers say by themselves, whoever else used the cores of the system under test."""
+def _verdict_of_numbers(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
+    """The verdict without regard to other processes on the cores of the system under test."""
     trial = recording.trial
-    lean = lean_of(trial.may_end_early, trial.duration / SECOND, trial.limit / SECOND)
-    checks = tuple(check(o, measured, lean) for o in objectives)
+    rule = trend_rule_for(trial.may_end_early, trial.duration / SECOND, trial.limit / SECOND)
+    checks = tuple(evaluate(o, measured, rule) for o in objectives)
     late = [c.sentence for o, c in zip(objectives, checks, strict=True) if o.metric == "late" and c.state == "broken"]
-    wrongs = [*_output_faults(measured.account, objectives, checks), *late]
-    stop = _sut_faults(recording, measured, wrongs, checks)
+    incorrect = [*_output_faults(measured.account, objectives, checks), *late]
+    stop = _sut_faults(recording, measured, incorrect, checks)
     if stop is not None:
         return stop
-    estimate = boundary(objectives, measured)
-    broken = tuple(c.sentence for c in checks if c.state == "broken") or _ran_away(objectives, measured)
+    estimate = estimated_boundary(objectives, measured)
+    broken = tuple(c.sentence for c in checks if c.state == "broken") or _runaway_reason(objectives, measured)
     if recording.outcome.ending == "queue-full":
         bound = recording.outcome.detail
         why = f"the queue reached its limit ({bound}) at {format_rate(measured.load)}; lower the load"
         broken = (why, *broken)
     if broken:
         return Verdict(VerdictKind.OVERLOADED, broken, checks, estimate)
-    unclear = (*(c.sentence for c in checks if c.state == "unclear"), *_unproven(recording, measured))
+    unclear = (*(c.sentence for c in checks if c.state == "unclear"), *_missing_proof(recording, measured))
     if unclear:
         return Verdict(VerdictKind.UNDECIDED, unclear, checks, estimate)
     return Verdict(VerdictKind.SUSTAINED, tuple(c.sentence for c in checks), checks, estimate)
 
 
-def _weighed(verdict: Verdict, measured: Measurement) -> Verdict:
-    """The verdict in the light of what others took, which can only have made things worse."""
-    taken = measured.foreign_share
-    if verdict.kind is VerdictKind.OVERLOADED and _by_trend(verdict, measured):
-        return _corrected(verdict, measured)
-    if taken <= MOST_TAKEN or verdict.stops_run:
+def _with_foreign_load(verdict: Verdict, measured: Measurement) -> Verdict:
+    """The verdict with regard to the CPU time of other processes, which can only make a trial look worse."""
+    foreign = measured.foreign_share
+    if verdict.kind is VerdictKind.OVERLOADED and _missed_by_trend(verdict, measured):
+        return _at_corrected_load(verdict, measured)
+    if foreign <= MAX_FOREIGN_SHARE or verdict.stops_run:
         return verdict
     if verdict.kind is VerdictKind.SUSTAINED:
-        why = f"{_others(measured)}; the load was sustained anyway, and latencies are upper bounds"
+        why = f"{_foreign_load(measured)}; the load was sustained anyway, and latencies are upper bounds"
         return replace(verdict, reasons=(*verdict.reasons, why))
     why = (
-        f"{_others(measured)} (limit {format_share(MOST_TAKEN)}), so a missed objective proves nothing; "
-        f"{_way_out(measured)}"
+        f"{_foreign_load(measured)} (limit {format_share(MAX_FOREIGN_SHARE)}), so a missed objective proves nothing; "
+        f"{_advice(measured)}"
     )
-    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
 
 
-def _others(m: Measurement) -> str:
-    return f"{_who_took(m)} {format_share(m.foreign_share)} of the CPU of the system under test"
+def _foreign_load(m: Measurement) -> str:
+    return f"{_who_used(m)} {format_share(m.foreign_share)} of the CPU of the system under test"
 
 
-def _who_took(m: Measurement) -> str:
+def _who_used(m: Measurement) -> str:
     return "the hypervisor took" if _is_steal(m) else "other processes used"
 
 
 def _is_steal(m: Measurement) -> bool:
-    """Whether most of what was taken is steal time; the kernel also shows it as the time of unknown processes."""
+    """Whether most of the CPU time is steal time, which the kernel also counts as time of unknown processes."""
     return m.steal_share > 0.5 * m.foreign_share
 
 
-def _way_out(m: Measurement) -> str:
+def _advice(m: Measurement) -> str:
     return "use a machine whose CPUs are not shared" if _is_steal(m) else "stop other work on these cores"
 
 
-def _by_trend(verdict: Verdict, measured: Measurement) -> bool:
-    """Whether the trend of the lag broke: with all of its CPU the system would have gained what others took."""
+def _missed_by_trend(verdict: Verdict, measured: Measurement) -> bool:
+    """Whether the trend of the lag missed its objective. With more CPU time, the system would have processed more."""
     broken = any(c.state == "broken" and c.objective.startswith("lag-trend") for c in verdict.checks)
     return broken or measured.runaway
 
 
-def _corrected(verdict: Verdict, measured: Measurement) -> Verdict:
-    """An overload with the share that others took: it speaks of the load L / (1 − taken)."""
-    taken = measured.foreign_share
-    if taken <= SLIGHTLY_TAKEN:
-        return replace(verdict, taken=max(taken, 0.0))
-    left = 1 - min(taken, 0.99)
-    seen = verdict.estimate
-    why = f"{_others(measured)}; it counts as a failure at {1 / left:.3f} × the load"
-    estimate = None if seen is None else Estimate(seen.boundary / left, seen.error / left)
-    return replace(verdict, taken=taken, estimate=estimate, reasons=(*verdict.reasons, why))
+def _at_corrected_load(verdict: Verdict, measured: Measurement) -> Verdict:
+    """OVERLOADED with the share s of the CPU that other processes used: it shows that the load L / (1 − s) fails."""
+    foreign = measured.foreign_share
+    if foreign <= NEGLIGIBLE_SHARE:
+        return replace(verdict, taken=max(foreign, 0.0))
+    remaining = 1 - min(foreign, 0.99)
+    observed = verdict.estimate
+    why = f"{_foreign_load(measured)}; it counts as a failure at {1 / remaining:.3f} × the load"
+    estimate = None if observed is None else Estimate(observed.boundary / remaining, observed.error / remaining)
+    return replace(verdict, taken=foreign, estimate=estimate, reasons=(*verdict.reasons, why))
 
 
 def _without_burst(
-    recording: Recording, measured: Measurement, objectives: Sequence[Objective], verdict: Verdict, much: Mask
+    recording: Recording, measured: Measurement, objectives: Sequence[Objective], verdict: Verdict, disturbed: Mask
 ) -> Verdict:
-    """The verdict without a burst of other work: up to where lag is back at its floor, or else the burst alone.
+    """The verdict without the seconds of a burst of other work, and those after it until lag is back at its floor.
 
-    An overload that the rest of the trial shows by itself needs no such moment, as the queue was never empty.
+    If lag did not return to its floor, the rest of the trial can still show an overload.
     """
-    cut = until_renewal(recording.trial, recording.seconds, much)
-    rest = measure(recording, much if cut is None else cut)
-    found = _weighed(_judged(recording, rest, objectives), rest)
-    seconds = int(np.count_nonzero(much))
-    who = _who_took(measured)
-    if cut is not None:
-        left_out = f"{np.count_nonzero(cut)} s were excluded; in {seconds} s of them {who} CPU of the system under test"
-        return replace(found, reasons=(*found.reasons, left_out))
-    if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _by_trend(found, rest)):
+    excluded = until_renewal(recording.trial, recording.seconds, disturbed)
+    rest = measure(recording, disturbed if excluded is None else excluded)
+    found = _with_foreign_load(_verdict_of_numbers(recording, rest, objectives), rest)
+    seconds = int(np.count_nonzero(disturbed))
+    who = _who_used(measured)
+    if excluded is not None:
+        note = (
+            f"{np.count_nonzero(excluded)} s were excluded; in {seconds} s of them {who} CPU of the system under test"
+        )
+        return replace(found, reasons=(*found.reasons, note))
+    if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _missed_by_trend(found, rest)):
         return found
     why = (
         f"{who} CPU of the system under test for {seconds} s, and its queue was not back at its floor after that; "
-        f"{_way_out(measured)}"
+        f"{_advice(measured)}"
     )
-    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_counts(measured.account)), verdict.checks)
+    return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
 
 
-def _ran_away(objectives: Sequence[Objective], measured: Measurement) -> tuple[str, ...]:
-    """Lag that runs away is an overload, whichever objective is asked for, unless one allows so much growth."""
-    if not runs_away(objectives, measured):
+def _runaway_reason(objectives: Sequence[Objective], measured: Measurement) -> tuple[str, ...]:
+    """The reason for an overload if lag grew without bound, unless an objective allows so much growth."""
+    if not has_runaway_lag(objectives, measured):
         return ()
     grown = format_count(measured.lag_end - measured.lag_start)
     return (f"the lag grew by {grown} events in {format_duration(measured.lag_seconds * SECOND)}, a clear overload",)
 
 
 def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
-    """Sentences on what the driver or the machine did wrong."""
+    """A reason for each fault of the load driver or the machine."""
     outcome = recording.outcome
     faults = [*outcome.unaccounted, *outcome.disturbances]
     if outcome.ending == "driver-failed":
         faults.append(f"the load driver failed: {outcome.detail or 'no reason was given'}")
     faults += generator_faults(recording.trial, m, objectives)
-    if m.clock_step > MOST_CLOCK_STEP:
+    if m.clock_step > MAX_CLOCK_STEP:
         faults.append(
-            f"the wall clock jumped by {format_duration(m.clock_step)} (limit {format_duration(MOST_CLOCK_STEP)}); "
+            f"the wall clock jumped by {format_duration(m.clock_step)} (limit {format_duration(MAX_CLOCK_STEP)}); "
             "stop the process that sets it, and repeat the trial"
         )
     return faults
 
 
-def _starved(m: Measurement) -> list[str]:
-    """A sentence on a driver that kept to its plan but often waited for a CPU."""
-    if m.run_delay_share <= MOST_RUN_DELAY:
+def _starvation(m: Measurement) -> list[str]:
+    """The reason if the load driver was on schedule but often waited for a CPU."""
+    if m.run_delay_share <= MAX_RUN_DELAY_SHARE:
         return []
     return [
         f"the load driver waited for a CPU {format_share(m.run_delay_share)} of the time (limit "
-        f"{format_share(MOST_RUN_DELAY)}); keep other work off its cores"
+        f"{format_share(MAX_RUN_DELAY_SHARE)}); keep other work off its cores"
     ]
 
 
 def _sut_faults(
-    recording: Recording, measured: Measurement, wrongs: Sequence[str], checks: Sequence[Check]
+    recording: Recording, measured: Measurement, incorrect: Sequence[str], checks: Sequence[Check]
 ) -> Verdict | None:
     outcome = recording.outcome
     at = f"at {format_rate(measured.load)}"
     if outcome.ending == "crashed" and outcome.unready:
         why = f"the system under test failed before the load started: {outcome.detail}"
         tail = tuple(f"its log: {line}" for line in outcome.log_tail[-8:])
-        # only a search over something else than the load changes what it starts with
+        # only a search over a parameter or instances changes how the system starts
         return Verdict(VerdictKind.FAILED, (why, *tail), stops_run=recording.trial.ask.dimension == "load")
     if outcome.ending in ("crashed", "stalled", "dropped"):
         what = {"crashed": "crashed", "stalled": "stalled", "dropped": "closed its connection to the queue"}
@@ -250,12 +252,12 @@ def _sut_faults(
         detail = f": {outcome.detail}" if outcome.detail else ""
         why = f"the system under test {what[outcome.ending]} {at}{detail}"
         return Verdict(VerdictKind.FAILED, (why, *tail), tuple(checks))
-    wrongs = _nothing_came(measured) or wrongs
-    return Verdict(VerdictKind.FAILED, tuple(wrongs), tuple(checks), stops_run=True) if wrongs else None
+    incorrect = _no_output(measured) or incorrect
+    return Verdict(VerdictKind.FAILED, tuple(incorrect), tuple(checks), stops_run=True) if incorrect else None
 
 
-def _nothing_came(measured: Measurement) -> list[str]:
-    """The sentence on a system that consumes and puts out nothing."""
+def _no_output(measured: Measurement) -> list[str]:
+    """The reason if the system under test read its input and produced no output."""
     account = measured.account
     due = account.expected - account.not_reached
     if not account.checked or due <= 0 or account.observed:
@@ -267,23 +269,23 @@ def _nothing_came(measured: Measurement) -> list[str]:
 
 
 def _output_faults(account: Account, objectives: Sequence[Objective], checks: Sequence[Check]) -> list[str]:
-    """Sentences on outputs that were lost, came twice or were wrong, beyond what the objectives allow."""
+    """A reason for each kind of incorrect outputs, if there are more than the objectives allow."""
     named: set[str] = {o.metric for o in objectives}
-    broken = (c for o, c in zip(objectives, checks, strict=True) if o.metric in WRONG and c.state == "broken")
-    return [*_unnamed_faults(account, named), *(c.sentence for c in broken)]
+    broken = (c for o, c in zip(objectives, checks, strict=True) if o.metric in INCORRECT and c.state == "broken")
+    return [*_unlisted_faults(account, named), *(c.sentence for c in broken)]
 
 
-def _counts(account: Account) -> tuple[str, ...]:
-    """What is known of the outputs of a trial that says nothing about them for certain."""
-    counts = [(getattr(account, name), name) for name in WRONG]
+def _output_counts(account: Account) -> tuple[str, ...]:
+    """The counts of incorrect outputs of a trial that is INVALID."""
+    counts = [(getattr(account, name), name) for name in INCORRECT]
     if not any(count for count, _ in counts):
         return ()
-    shown = ", ".join(f"{format_count(count)} {name}" for count, name in counts)
-    return (f"outputs compared with the reference result: {shown} of {format_count(account.expected)} expected",)
+    text = ", ".join(f"{format_count(count)} {name}" for count, name in counts)
+    return (f"outputs compared with the reference result: {text} of {format_count(account.expected)} expected",)
 
 
-def _unproven(recording: Recording, measured: Measurement) -> tuple[str, ...]:
-    """Why a trial that broke nothing has not shown that it holds."""
+def _missing_proof(recording: Recording, measured: Measurement) -> tuple[str, ...]:
+    """Why a trial that missed no objective is not SUSTAINED."""
     found, account, silence = [], measured.account, recording.outcome.silence
     if silence:
         found.append(
@@ -299,8 +301,8 @@ def _unproven(recording: Recording, measured: Measurement) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _unnamed_faults(account: Account, named: set[str]) -> list[str]:
-    """Lost, doubled or wrong outputs fail a trial also where no objective names them."""
+def _unlisted_faults(account: Account, named: set[str]) -> list[str]:
+    """A reason for each kind of incorrect outputs that no objective names; they fail the trial too."""
     faults = {"lost": account.lost, "duplicate": account.duplicate, "wrong": account.wrong}
     return [
         f"{format_count(count)} of {format_count(account.expected)} outputs {'was' if count == 1 else 'were'} "
@@ -311,21 +313,21 @@ def _unnamed_faults(account: Account, named: set[str]) -> list[str]:
     ]
 
 
-def boundary(objectives: Sequence[Objective], measured: Measurement) -> Estimate | None:
-    """The load at which the lag trend would just hold, read from how fast an overloaded queue grows.
+def estimated_boundary(objectives: Sequence[Objective], measured: Measurement) -> Estimate | None:
+    """The highest load that meets the objective on the lag trend, computed from the growth of an overloaded queue.
 
-    Growth is load − capacity; the objective holds up to growth = θ·load (relative) or θ (absolute).
+    The growth is load − processing rate. The objective is met up to a growth of θ·load (relative) or θ (absolute).
     """
     if measured.capacity is None:
         return None
     for objective in objectives:
-        if objective.metric != "lag-trend" or evidence(objective, measured) is None:
+        if objective.metric != "lag-trend" or trend_evidence(objective, measured) is None:
             continue
-        held, error = measured.capacity.mean, measured.capacity.error
-        # a short stretch cannot tell its own noise: its error is at least that of a modest one
-        error = max(error, LEAST_NOISE * abs(held) / math.sqrt(max(measured.judged_seconds, 1)))
+        capacity, error = measured.capacity.mean, measured.capacity.error
+        # a short trial shows too little of its noise, so the error has a minimum
+        error = max(error, MIN_NOISE * abs(capacity) / math.sqrt(max(measured.judged_seconds, 1)))
         if objective.relative:
             scale = 1 / (1 - objective.threshold) if objective.threshold < 1 else 1.0
-            return Estimate(held * scale, error * scale)
-        return Estimate(held + objective.threshold, error)
+            return Estimate(capacity * scale, error * scale)
+        return Estimate(capacity + objective.threshold, error)
     return None

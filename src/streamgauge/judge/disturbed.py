@@ -1,60 +1,60 @@
-"""What others took from the system under test, and which seconds of a trial that spoils.
+"""CPU time that other processes used on the cores of the system under test, and the seconds that it disturbs.
 
-A disturbance has a direction: a system that holds its load although others used its cores holds it all the more. Only
-a missed objective may be their fault. A short burst is cut out, up to the moment at which lag is back at its floor:
-by then everything that the burst left is done.
+A disturbance can only make a trial look worse: a system that sustains its load in spite of it also sustains it without.
+Only a missed objective may be caused by it. The seconds of a short burst are excluded, up to the moment at which lag is
+back at its floor. By then, the system has processed everything that waited because of the burst.
 """
 
 import numpy as np
 import numpy.typing as npt
 
 from streamgauge.judge.measure import floor_level, lag_samples, warmup
-from streamgauge.model.measurement import SLIGHTLY_TAKEN, Measurement
+from streamgauge.model.measurement import NEGLIGIBLE_SHARE, Measurement
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 
 Mask = npt.NDArray[np.bool_]
 
-MOST_TAKEN = 0.05
-"""Share of the system's cores that others may take before a missed objective proves nothing."""
-MOST_RUN_DELAY = 0.10
-"""Share of the time that threads of the load driver may wait for a CPU because of others."""
+MAX_FOREIGN_SHARE = 0.05
+"""If other processes used more than this share of the system's cores, a missed objective shows nothing."""
+MAX_RUN_DELAY_SHARE = 0.10
+"""The largest share of the time for which threads of the load driver may wait for a CPU."""
 _BURST = 1 / 3
 """A burst lasts less than this share of the judged seconds."""
 
 
-def slowed(m: Measurement) -> bool:
-    """Whether others took so much from the system or the driver that latencies are upper bounds only."""
-    return m.foreign_share > MOST_TAKEN or m.run_delay_share > MOST_RUN_DELAY
+def was_slowed(m: Measurement) -> bool:
+    """Whether other processes used so much CPU time that latencies are only upper bounds."""
+    return m.foreign_share > MAX_FOREIGN_SHARE or m.run_delay_share > MAX_RUN_DELAY_SHARE
 
 
 def burst(trial: Trial, seconds: Seconds) -> Mask | None:
-    """The seconds in which others took much, if they are few and not negligible; None: there was no burst."""
-    warm, _ = warmup(trial, seconds)
-    taken = np.maximum(seconds["foreign"], seconds["steal"]) / 1e6
-    judged = taken[warm - seconds.start :]
-    much = judged > MOST_TAKEN
-    few = 0 < np.count_nonzero(much) < _BURST * len(judged)
-    if not few or float(judged.mean()) <= SLIGHTLY_TAKEN:
+    """The seconds in which other processes used too much, if they are few and not negligible; None: no burst."""
+    first, _ = warmup(trial, seconds)
+    foreign = np.maximum(seconds["foreign"], seconds["steal"]) / 1e6
+    judged = foreign[first - seconds.start :]
+    disturbed = judged > MAX_FOREIGN_SHARE
+    few = 0 < np.count_nonzero(disturbed) < _BURST * len(judged)
+    if not few or float(judged.mean()) <= NEGLIGIBLE_SHARE:
         return None
-    return np.concatenate([np.zeros(len(taken) - len(judged), bool), much])
+    return np.concatenate([np.zeros(len(foreign) - len(judged), bool), disturbed])
 
 
-def until_renewal(trial: Trial, seconds: Seconds, much: Mask) -> Mask | None:
-    """The seconds of a burst and those after it until lag is back at its floor; None: it is not, after one of them."""
-    warm, _ = warmup(trial, seconds)
+def until_renewal(trial: Trial, seconds: Seconds, disturbed: Mask) -> Mask | None:
+    """The seconds of a burst and those after it until lag is back at its floor; None if it does not return to it."""
+    first, _ = warmup(trial, seconds)
     time, lag = lag_samples(seconds)
-    load = trial.profile.mean_between(warm * SECOND, seconds.stop * SECOND)
-    judged = time >= warm
+    load = trial.profile.mean_between(first * SECOND, seconds.stop * SECOND)
+    judged = time >= first
     if not load or not judged.any():
         return None
     level = floor_level(lag[judged] / load, trial.trigger / SECOND)
-    back = time[judged & (lag / load <= level)]
-    cut = much.copy()
-    for second in np.flatnonzero(much):
-        after = int(np.searchsorted(back, seconds.start + second + 1))
-        if after == len(back):
+    returns = time[judged & (lag / load <= level)]
+    excluded = disturbed.copy()
+    for second in np.flatnonzero(disturbed):
+        after = int(np.searchsorted(returns, seconds.start + second + 1))
+        if after == len(returns):
             return None
-        cut[second : int(np.ceil(back[after])) - seconds.start] = True
-    return cut
+        excluded[second : int(np.ceil(returns[after])) - seconds.start] = True
+    return excluded

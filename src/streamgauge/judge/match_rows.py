@@ -1,4 +1,4 @@
-"""Rows of plain values, matched one to one: floats may differ by a rounding error, everything else must be equal.
+"""Matches rows of plain values one to one: floats may differ by a rounding error, other values must be equal.
 
 A value is None, a number, a text, bytes, a date, or a tuple of such values. Every NaN is the one object ``NAN``, so
 that rows with it compare equal and can be counted.
@@ -13,64 +13,65 @@ Row = tuple[object, ...]
 NAN = math.nan
 
 
-def alike(left: Row, right: Row, tolerances: Sequence[float]) -> bool:
-    """Whether two rows are equal; ``tolerances`` are relative, one per column, 0 where values must be the same."""
-    return all(_near(*values) for values in zip(left, right, tolerances, strict=True))
+def rows_match(left: Row, right: Row, tolerances: Sequence[float]) -> bool:
+    """Whether two rows are equal; ``tolerances`` are relative, one per column; 0: values must be the same."""
+    return all(_values_match(*values) for values in zip(left, right, tolerances, strict=True))
 
 
-def _near(left: object, right: object, tolerance: float) -> bool:
+def _values_match(left: object, right: object, tolerance: float) -> bool:
     if left is right or left == right:
         return True
     if isinstance(left, tuple) and isinstance(right, tuple):
         pairs = zip(left, right, strict=False)
-        return len(left) == len(right) and all(_near(a, b, tolerance) for a, b in pairs)
+        return len(left) == len(right) and all(_values_match(a, b, tolerance) for a, b in pairs)
     floats = isinstance(left, float) and isinstance(right, float)
     return floats and tolerance > 0 and math.isclose(left, right, rel_tol=tolerance)  # type: ignore[arg-type]
 
 
-def renamed(came: Sequence[Row], known: Iterable[Row], tolerances: Sequence[float]) -> list[Row]:
-    """The rows that came, each as the known row that it equals up to rounding; rows without such a one as they are.
+def as_known_rows(observed: Sequence[Row], known: Iterable[Row], tolerances: Sequence[float]) -> list[Row]:
+    """The observed rows, each replaced by the known row that it equals up to rounding, if there is one.
 
-    A known row is taken as often as it is known, before any is taken more often.
+    Each known row is used as often as it occurs, before any is used more often.
     """
-    free = Counter(known)
+    unused = Counter(known)
     if not any(tolerances):
-        return list(came)
-    for row in came:
-        if row in free:
-            free[row] -= 1
-    index = _Index(free, tolerances)
-    return [row if row in free else index.take(row) for row in came]
+        return list(observed)
+    for row in observed:
+        if row in unused:
+            unused[row] -= 1
+    index = _Index(unused, tolerances)
+    return [row if row in unused else index.take(row) for row in observed]
 
 
 class _Index:
-    """Known rows by everything but their floats, then in the order of their first float."""
+    """Known rows by all their values except floats, sorted by their first float."""
 
-    def __init__(self, free: Counter[Row], tolerances: Sequence[float]) -> None:
-        self._free, self._tolerances = free, tolerances
-        self._widest = 2 * max(tolerances)
+    def __init__(self, unused: Counter[Row], tolerances: Sequence[float]) -> None:
+        self._unused, self._tolerances = unused, tolerances
+        self._max_distance = 2 * max(tolerances)
         self._groups: dict[Row, list[tuple[float, Row]]] = {}
-        for row in free:
+        for row in unused:
             self._groups.setdefault(self._exact(row), []).append((self._lead(row), row))
         for rows in self._groups.values():
             rows.sort(key=lambda entry: entry[0])
 
     def take(self, row: Row) -> Row:
-        """The nearest known row that is alike, one that is still free if there is any; else the row itself."""
+        """The nearest matching known row, preferably an unused one; the row itself if none matches."""
         rows, lead = self._groups.get(self._exact(row), []), self._lead(row)
-        room = abs(lead) * self._widest
-        low = bisect_left(rows, lead - room, key=lambda entry: entry[0])
-        high = bisect_right(rows, lead + room, key=lambda entry: entry[0])
-        near = [known for _, known in rows[low:high] if alike(row, known, self._tolerances)]
+        reach = abs(lead) * self._max_distance
+        low = bisect_left(rows, lead - reach, key=lambda entry: entry[0])
+        high = bisect_right(rows, lead + reach, key=lambda entry: entry[0])
+        near = [known for _, known in rows[low:high] if rows_match(row, known, self._tolerances)]
         if not near:
             return row
-        found = min(near, key=lambda known: (self._free[known] <= 0, abs(self._lead(known) - lead)))
-        self._free[found] -= 1
+        found = min(near, key=lambda known: (self._unused[known] <= 0, abs(self._lead(known) - lead)))
+        self._unused[found] -= 1
         return found
 
     def _exact(self, row: Row) -> Row:
         return tuple(
-            _marked(value) if tolerance else value for value, tolerance in zip(row, self._tolerances, strict=True)
+            _without_floats(value) if tolerance else value
+            for value, tolerance in zip(row, self._tolerances, strict=True)
         )
 
     def _lead(self, row: Row) -> float:
@@ -78,10 +79,10 @@ class _Index:
         return next(_floats(tuple(tolerant)), 0.0)
 
 
-def _marked(value: object) -> object:
-    """A value without what a rounding error can change."""
+def _without_floats(value: object) -> object:
+    """A value with every float replaced by its type."""
     if isinstance(value, tuple):
-        return tuple(map(_marked, value))
+        return tuple(map(_without_floats, value))
     return float if isinstance(value, float) and math.isfinite(value) else value
 
 

@@ -1,15 +1,15 @@
-"""Outputs against the reference answer, record by record and exactly: what is lost, double, wrong or late.
+"""Compares outputs with the reference result, row by row: which are lost, duplicate, wrong or late.
 
-Both sides are columns of integers. A row is known by its window's start and its key; every other column that
-both sides have is compared, so an output that also carries ``count`` and ``max_due`` is checked on them too.
+Both sides are columns of integers. A row is identified by the start of its window and its key. Every other column that
+both sides have is compared, for example ``count`` and ``max_due`` of an output that has them.
 
 lost         the window is closed (all its events are acknowledged and the watermark is past its end), and no row came
-not reached  no row came, and the window is not closed: it lies beyond what an overloaded system has acknowledged
-duplicate    a row that comes after another one of the same window and key, whether its value is the same or not
-wrong        a row whose value differs from the answer, or whose window and key have no answer at all
-late         a row that was emitted more than the allowed lateness after its window's end plus the watermark
+not reached  no row came, and the window is not closed, because an overloaded system did not acknowledge its events
+duplicate    a row that comes after another one with the same window and key, whatever its value is
+wrong        a row whose value differs from the expected one, or whose window and key are not expected
+late         a row that was emitted more than the allowed lateness after the end of its window plus the watermark
 
-Kinds do not exclude each other: a second row with another value is both duplicate and wrong.
+A row can be of several kinds: a second row with another value is both duplicate and wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,15 +25,15 @@ Rows = npt.NDArray[np.int64]
 Table = Mapping[str, npt.NDArray[np.signedinteger]]
 
 EMITTED = "emitted"
-"""Column of observed rows: arrival in microseconds since the epoch. Never compared with the answer."""
+"""Column of observed rows: their arrival in microseconds since the epoch. It is never compared."""
 
 IDENTITY = ("window_start", "gem_pack_id")
-"""What tells rows apart: the window's start, then its key or keys."""
+"""The columns that identify a row: the start of the window, then its keys."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Comparison:
-    """The account, and where to look: ``lost`` are rows of the answer, the others rows of what was observed."""
+    """The counts and the row numbers: ``lost`` and ``absent`` are expected rows, the others observed rows."""
 
     account: Account
     lost: Rows
@@ -41,21 +41,21 @@ class Comparison:
     wrong: Rows
     late: Rows
     absent: Rows
-    """Rows of the answer that did not come, whether they had to or not."""
+    """Expected rows that did not come, whether they were due or not."""
 
 
 def closed_until(plan: Plan, origin: int, acknowledged: int, watermark: int) -> int:
-    """End of the last window that must be out, in microseconds, once the first ``acknowledged`` events are done.
+    """The end of the last window whose outputs are due after ``acknowledged`` events, in microseconds.
 
-    It is the watermark itself: the due time of the last of those events less the delay that was allowed.
-    An event of a window that ends there is due before it, so it is one of those events.
+    It is the watermark: the due time of the last acknowledged event minus the allowed delay. All events of a window
+    that ends there are due before it, so they are acknowledged.
     """
     if acknowledged <= 0:
         return (origin - watermark) // 1_000
     return (origin + int(plan.due(acknowledged - 1))) // 1_000 - -(-watermark // 1_000)
 
 
-def account(
+def compare_outputs(
     expected: Table,
     observed: Table,
     *,
@@ -64,56 +64,30 @@ def account(
     watermark: int = 0,
     lateness: int | None = None,
     last_row_wins: bool = False,
-    settled: bool = False,
-    identity: Sequence[str] = IDENTITY,
-) -> Account:
-    """The counts of ``compare``."""
-    return compare(
-        expected,
-        observed,
-        window=window,
-        closed=closed,
-        watermark=watermark,
-        lateness=lateness,
-        last_row_wins=last_row_wins,
-        settled=settled,
-        identity=identity,
-    ).account
-
-
-def compare(
-    expected: Table,
-    observed: Table,
-    *,
-    window: int,
-    closed: int,
-    watermark: int = 0,
-    lateness: int | None = None,
-    last_row_wins: bool = False,
-    settled: bool = False,
+    all_acknowledged: bool = False,
     identity: Sequence[str] = IDENTITY,
 ) -> Comparison:
-    """Compare the observed rows, in the order of their arrival, with the answer. Times are microseconds.
+    """Compare the observed rows, in the order of their arrival, with the expected ones. Times are microseconds.
 
-    ``closed`` comes from ``closed_until``. ``last_row_wins`` is update mode: earlier rows of a window and key
-    are updates, not duplicates, and the last one must be right once the window is closed, or once all events are
-    acknowledged (``settled``): then no window has to close.
+    ``closed`` comes from ``closed_until``. ``last_row_wins`` is update mode: earlier rows of a window and key are
+    updates, not duplicates. The last one must be right when the window is closed, or when all events are acknowledged
+    (``all_acknowledged``), even if the window is not closed.
     """
-    place, first = _places(expected, observed, identity)
+    place, first = _match_rows(expected, observed, identity)
     answers = len(expected[identity[0]])
-    must = _whole(expected[identity[0]]) + window <= closed
-    if last_row_wins and settled:
-        must[:] = True
-    came = np.zeros(answers, bool)
-    came[place[place >= 0]] = True
-    wrong = _differs(expected, observed, place, identity)
+    due = _as_int64(expected[identity[0]]) + window <= closed
+    if last_row_wins and all_acknowledged:
+        due[:] = True
+    arrived = np.zeros(answers, bool)
+    arrived[place[place >= 0]] = True
+    wrong = _mismatches(expected, observed, place, identity)
     duplicate = ~first
     if last_row_wins:
-        wrong &= _is_last(place, answers) & np.append(must, True)[place]  # place −1: there is no such answer
+        wrong &= _last_of_answer(place, answers) & np.append(due, True)[place]  # place −1: it has no expected row
         duplicate = np.zeros(len(place), bool)
-    lost = np.flatnonzero(must & ~came)
-    late = _late(observed, identity[0], window + watermark, lateness)
-    kinds = (np.flatnonzero(duplicate), np.flatnonzero(wrong), np.flatnonzero(late), np.flatnonzero(~came))
+    lost = np.flatnonzero(due & ~arrived)
+    late = _late_rows(observed, identity[0], window + watermark, lateness)
+    kinds = (np.flatnonzero(duplicate), np.flatnonzero(wrong), np.flatnonzero(late), np.flatnonzero(~arrived))
     return Comparison(
         Account(
             expected=answers,
@@ -122,38 +96,41 @@ def compare(
             duplicate=len(kinds[0]),
             wrong=len(kinds[1]),
             late=len(kinds[2]),
-            not_reached=int(np.count_nonzero(~must & ~came)),
+            not_reached=int(np.count_nonzero(~due & ~arrived)),
             checked=True,
-            compared=int(np.count_nonzero(must if last_row_wins else must | came)),
+            compared=int(np.count_nonzero(due if last_row_wins else due | arrived)),
         ),
         lost,
         *kinds,
     )
 
 
-def _places(expected: Table, observed: Table, identity: Sequence[str]) -> tuple[Rows, npt.NDArray[np.bool_]]:
-    """For each observed row its row of the answer (−1: none), and whether it is the first of its identity."""
+def _match_rows(expected: Table, observed: Table, identity: Sequence[str]) -> tuple[Rows, npt.NDArray[np.bool_]]:
+    """For each observed row the expected row with its identity (−1: none), and whether it is the first such row."""
     answers = len(expected[identity[0]])
-    codes, *rest = (_small(np.concatenate([_whole(expected[name]), _whole(observed[name])])) for name in identity)
+    codes, *rest = (
+        _dense_codes(np.concatenate([_as_int64(expected[name]), _as_int64(observed[name])])) for name in identity
+    )
     for column in rest:
-        codes = _small(codes * (int(column.max(initial=0)) + 1) + column)
-    room = int(codes.max(initial=0)) + 1
-    answer_of = np.full(room, -1, np.int64)
+        codes = _dense_codes(codes * (int(column.max(initial=0)) + 1) + column)
+    size = int(codes.max(initial=0)) + 1
+    answer_of = np.full(size, -1, np.int64)
     answer_of[codes[:answers]] = np.arange(answers)
     if np.count_nonzero(answer_of >= 0) < answers:
-        raise ValueError("the reference answer has two rows of one window and key")
-    seen = codes[answers:]
-    earliest = np.zeros(room, np.int64)
-    earliest[seen[::-1]] = np.arange(len(seen))[::-1]  # of equal codes the last one written stays: the first row
-    return answer_of[seen], earliest[seen] == np.arange(len(seen))
+        raise ValueError("the reference result has two rows of one window and key")
+    observed_codes = codes[answers:]
+    earliest = np.zeros(size, np.int64)
+    # the last write of equal codes stays, so the rows are written in reverse
+    earliest[observed_codes[::-1]] = np.arange(len(observed_codes))[::-1]
+    return answer_of[observed_codes], earliest[observed_codes] == np.arange(len(observed_codes))
 
 
-def _whole(column: npt.NDArray[np.signedinteger]) -> Rows:
+def _as_int64(column: npt.NDArray[np.signedinteger]) -> Rows:
     return np.asarray(column, np.int64)
 
 
-def _small(values: Rows) -> Rows:
-    """Equal numbers for equal values, none of them above four times their count."""
+def _dense_codes(values: Rows) -> Rows:
+    """Equal numbers for equal values; the largest is at most four times their count."""
     if len(values) == 0:
         return values
     steps = values - values.min() if int(values.max()) - int(values.min()) < 1 << 63 else values
@@ -164,8 +141,8 @@ def _small(values: Rows) -> Rows:
     return ranks
 
 
-def _differs(expected: Table, observed: Table, place: Rows, identity: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Rows whose value is not the answer's, or that have no answer."""
+def _mismatches(expected: Table, observed: Table, place: Rows, identity: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Observed rows with another value than the expected one, or without an expected row."""
     result: npt.NDArray[np.bool_] = place < 0
     for name in expected:
         if name in observed and name not in identity and name != EMITTED and len(expected[name]):
@@ -173,16 +150,16 @@ def _differs(expected: Table, observed: Table, place: Rows, identity: Sequence[s
     return result
 
 
-def _is_last(place: Rows, answers: int) -> npt.NDArray[np.bool_]:
-    """Rows after which none of the same answer comes; rows without an answer all count."""
+def _last_of_answer(place: Rows, answers: int) -> npt.NDArray[np.bool_]:
+    """The last observed row of each expected row, and all rows without an expected row."""
     last = np.full(answers + 1, -1, np.int64)
     last[place] = np.arange(len(place))
     final: npt.NDArray[np.bool_] = last[place] == np.arange(len(place))
     return final | (place < 0)
 
 
-def _late(observed: Table, window_start: str, wait: int, lateness: int | None) -> npt.NDArray[np.bool_]:
-    """Rows emitted more than ``lateness`` after their window could close; none where nobody asks or knows."""
+def _late_rows(observed: Table, window_start: str, wait: int, lateness: int | None) -> npt.NDArray[np.bool_]:
+    """Rows emitted more than ``lateness`` after their window could close; none if one of both is unknown."""
     if lateness is None or EMITTED not in observed:
         return np.zeros(len(observed[window_start]), bool)
-    return _whole(observed[EMITTED]) - _whole(observed[window_start]) > wait + lateness
+    return _as_int64(observed[EMITTED]) - _as_int64(observed[window_start]) > wait + lateness

@@ -1,91 +1,98 @@
-"""When a trend is decided: the sequential rule for short trials, and the rule for full-length ones.
+"""Rules that decide a trend: the sequential rule for short trials, and the rule for full-length ones.
 
 Both compare the mean increment (stats/trend.py) with the threshold, in units of its standard error.
 
-*Short trials* end as soon as the trend is clear. A few seconds cannot tell their own noise, so the rule
-assumes at least ``NOISE`` per second with lag-1 correlation ``MEMORY``, estimates both, and takes the
-larger error. A queue that stays flat is proof of another kind: a walk with that noise, pushed up by an
-overload of ``OVERLOAD``, would have left so narrow a corridor. Loads closer to the boundary than that are
-left to full-length trials: there a short one may lean either way, and is only a hint to the search.
-``make bench`` prints the error rates: at most 1 % wrong from 3 % away from the boundary on.
+*Short trials* end as soon as the trend is clear. A few seconds show too little of their noise. So the rule assumes at
+least ``NOISE`` per second with the lag-1 correlation ``MEMORY``, estimates both, and uses the larger error. A queue
+that stays flat is decided in another way: a random walk with that noise and an overload of ``OVERLOAD`` would have left
+such a narrow corridor. At loads closer to the limit, the outcome of a short trial only guides the search, and
+full-length trials decide. ``make bench`` prints the error rates: at most 1 % wrong at loads 3 % or more from the limit.
 
-*Full-length trials* prove. They take no margin, and are extended until the trend is clear or the limit is reached.
-It is broken if the interval is above the threshold and the second half alone grows by more than that too, or if the
-second half alone grows clearly. It holds if the level returned to its floor often enough, if the interval is below the
-threshold, if the level is steady, or if it keeps returning to where it was or has come to rest. Each of K looks has the
-confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the floor assumes noise, at least ``NOISE`` with ``MEMORY``: a
-level at its floor shows none.
+*Full-length trials* confirm. They have no margin, and are extended until the trend is clear or ``trial.limit`` is
+reached. The objective is missed if the interval is above the threshold and the second half grows by more than the
+threshold too, or if the second half grows clearly. It is met if the level returned to its floor often enough, if the
+interval is below the threshold, if the level is steady, or if it keeps returning to its mean or has stabilized. Each
+of K checks has the confidence 1 − 2.5 % / K^⅔. Only the rule on returns to the floor assumes noise, at least ``NOISE``
+with ``MEMORY``, because a level at its floor shows none.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from streamgauge.model.measurement import Floor, Holding, Interval
+from streamgauge.model.measurement import Floor, Interval, ObjectiveState
 from streamgauge.stats.renewal import returns_needed
 from streamgauge.stats.trend import quantile
 
 NOISE = 0.05
+"""Assumed standard deviation of the rate per second, as a share of the rate."""
 MEMORY = 0.5
+"""Assumed lag-1 correlation of the noise."""
 OVERLOAD = 0.03
+"""Overload, as a share of the load, that a flat queue must refute."""
 MARGIN = 0.02
-BEYOND = 0.025
+"""Growth above the threshold, as a share of the load, with which a short trial still meets the objective."""
+REFUTED_GROWTH = 0.025
 """Growth above the threshold, as a share of the load, that returns to the floor must refute."""
-MISTAKEN = 0.01
-"""Share of systems that grow so much and return to their floor as often as one that holds."""
+MAX_FALSE_RETURNS = 0.01
+"""Share of systems with that growth which return to their floor as often as one without growth."""
 BROKEN_SECONDS = 10
 HOLDS_SECONDS = 20
+"""Judged seconds after which a short trial may miss or meet the objective."""
 CLEAR_BROKEN = 1.8
 CLEAR_HOLDS = 2.8
-CLEAR_FULL = 0.975
-"""One-sided confidence of a full-length trial, over all looks at it: the 95 % interval is clear of the threshold."""
-CLEAR_EARLY = 0.995
-"""One-sided confidence with which a full-length trial is broken at half and at three quarters of its length."""
-LATER_LOOKS = 1.15
-"""A full-length trial that is not clear is looked at again each time it has grown by this factor."""
-_ALIKE = 2 / 3
+"""Standard errors between the trend and the threshold with which a short trial misses or meets the objective."""
+FULL_CONFIDENCE = 0.975
+"""One-sided confidence of a full-length trial over all its checks: the 95 % interval excludes the threshold."""
+EARLY_CONFIDENCE = 0.995
+"""One-sided confidence with which a full-length trial fails at half and at three quarters of its length."""
+LATER_CHECKS = 1.15
+"""A full-length trial that is not decided is checked again each time it has grown by this factor."""
+_CHECK_EXPONENT = 2 / 3
 CLEAR_LEVEL = 1.8
-RETURNS = -3.5
-"""A level that returns so clearly has no trend; `make bench` prints how often an overloaded one seems to."""
+"""Level errors between the trend and the threshold with which a full-length trial meets the objective."""
+CLEAR_REVERSION = -3.5
+"""A level with a smaller statistic returns to its mean and has no trend; `make bench` prints the error rate."""
 RESOLUTION = 0.005
-"""No trial sees less than this share of the load: the rest of a warm-up or a pause more or less is as large."""
+"""No trial resolves less than this share of the load, because the rest of a warm-up or a pause is as large."""
 RUNAWAY = 0.25
+"""Growth of lag, as a share of the load, that counts as growth without bound."""
 
 _SPREAD = NOISE**2 * (1 + MEMORY) / (1 - MEMORY)
-"""Variance that the assumed noise adds to lag per second, in (seconds of load)²."""
+"""Variance of lag per second by the assumed noise, in (seconds of load)²."""
 ASSUMED_ERROR = math.sqrt(_SPREAD)
 """Standard error of a rate after one second of the assumed noise, as a share of the rate."""
-_STRAY = 3.5
-_CORRIDOR = 18.0
-"""How improbable, in e-folds, the corridor must be for an overloaded system. Set by simulation: the exponent
-below is that of one look, and a trial is looked at every second."""
+_SPREAD_FACTOR = 3.5
+_CORRIDOR_EXPONENT = 18.0
+"""How improbable, in e-folds, the corridor must be for an overloaded system. The number was found by simulation,
+because the exponent in ``flat_corridor`` is that of one check, and a trial is checked every second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What a stretch of a trial says about one trend; ``corridor`` is the range that the level stayed in."""
+class TrendEvidence:
+    """The measurements on one trend; ``corridor`` is the largest minus the smallest level."""
 
     trend: Interval | None
     threshold: float
     scale: float
-    """What noise and margins are shares of: the load for lag, one for latency."""
+    """The base of noise and margins: the load for lag, one for latency."""
     seconds: float
     corridor: float
     level_error: float = math.inf
-    """Standard error of the growth if the level itself is steady, see ``level_error``."""
+    """Standard error of the growth if the level is steady, see ``level_error``."""
     reversion: float = 0.0
-    """How clearly the level returns to where it was, see ``stats.trend.reversion``."""
+    """How clearly the level returns to its mean, see ``stats.trend.reversion``."""
     runaway: bool = False
-    """Lag runs away: too few samples for an interval, but no noise explains it."""
+    """Whether lag grows without bound: there are few samples, but no noise explains the growth."""
     late: float | None = None
-    """The trend of the second half alone; None: not known."""
+    """The trend of the second half only; None: unknown."""
     recent: Interval | None = None
     """The same with its error, see ``stats.trend.recent``; None: no micro-batches, or too few samples."""
     floor: Floor | None = None
-    """How often the level was back at its floor; None: it has none."""
+    """How often the level returned to its floor; None: it has none."""
 
     @property
-    def settles(self) -> bool:
+    def stops_growing(self) -> bool:
         """Whether the level grows, but no longer in its second half.
 
         Micro-batches whose cost is a + b·load grow until they are large enough, over tens of seconds.
@@ -94,63 +101,63 @@ class Evidence:
 
 
 def is_runaway(growth: float, span: float) -> bool:
-    """Whether lag that grew by this share of the load, over a span of seconds, says enough by itself.
+    """Whether lag that grew by this share of the load for this many seconds grows without bound.
 
-    An engine with micro-batches takes all that is there: far beyond its limit each batch takes many times
-    as long as the one before, and a trial sees two or three of them.
+    An engine with micro-batches reads all waiting events. Far beyond its limit, each batch takes many times as long as
+    the one before, and a trial has only two or three of them.
     """
     return span >= BROKEN_SECONDS and growth >= RUNAWAY
 
 
-def lean_short(seen: Evidence) -> Holding:
-    """What the seconds of a short trial so far say, if they say something clearly."""
-    trend, threshold, seconds = seen.trend, seen.threshold, seen.seconds
-    if seen.runaway:
+def classify_short(evidence: TrendEvidence) -> ObjectiveState:
+    """The state of an objective after the seconds of a short trial so far."""
+    trend, threshold, seconds = evidence.trend, evidence.threshold, evidence.seconds
+    if evidence.runaway:
         return "broken"
     if trend is None:
         return "unclear"
-    if seconds < BROKEN_SECONDS or seen.scale <= 0:
+    if seconds < BROKEN_SECONDS or evidence.scale <= 0:
         return "unclear"
-    error = max(trend.error, math.sqrt(_SPREAD / seconds) * seen.scale)
-    if trend.mean - threshold >= CLEAR_BROKEN * error and not seen.settles:
+    error = max(trend.error, math.sqrt(_SPREAD / seconds) * evidence.scale)
+    if trend.mean - threshold >= CLEAR_BROKEN * error and not evidence.stops_growing:
         return "broken"
     if seconds < HOLDS_SECONDS or trend.mean > threshold:
         return "unclear"
-    apart = threshold + MARGIN * seen.scale - trend.mean >= CLEAR_HOLDS * error
-    return "holds" if apart or seen.corridor <= flat_corridor(seconds) * seen.scale else "unclear"
+    apart = threshold + MARGIN * evidence.scale - trend.mean >= CLEAR_HOLDS * error
+    return "holds" if apart or evidence.corridor <= flat_corridor(seconds) * evidence.scale else "unclear"
 
 
 def flat_corridor(seconds: float) -> float:
-    """Range of lag, in seconds of load, that an overloaded system would not have stayed in for so long.
+    """Range of lag, in seconds of load, that an overloaded system would have left in this time.
 
-    A walk with variance s² per second, reflected at zero, stays below r for t seconds with probability
-    ~ exp(−π² s² t / 8 r²), and a drift d upwards makes that less by exp(−d² t / 2 s²).
+    A random walk with variance s² per second, reflected at zero, stays below r for t seconds with probability
+    ~ exp(−π² s² t / 8 r²). A drift d upwards reduces that by the factor exp(−d² t / 2 s²).
     """
-    left = max(_CORRIDOR - OVERLOAD**2 * seconds / (2 * _SPREAD), 0.5)
-    return math.sqrt(math.pi**2 * _SPREAD * seconds / (8 * left))
+    exponent = max(_CORRIDOR_EXPONENT - OVERLOAD**2 * seconds / (2 * _SPREAD), 0.5)
+    return math.sqrt(math.pi**2 * _SPREAD * seconds / (8 * exponent))
 
 
 def level_error(spread: float, span: float) -> float:
-    """Error of the growth over a span, from how far the level strays (standard deviation) around its trend.
+    """Error of the growth over a span, computed from the standard deviation of the level around its trend.
 
-    Lag that a pause throws up and a few seconds bring down again has noisy increments that cancel. If the
-    level is steady, its two ends alone make the error, √2·spread/span. If it is a walk after all, its
-    spread around a line is about 0.4 of the walk's own, give or take; ``_STRAY`` covers that too.
+    After a pause, lag rises and falls again within seconds, so its increments are noisy but cancel. If the level is
+    steady, the error is that of its first and last value, √2·spread/span. If the level is a random walk, its spread
+    around a line is about 0.4 of the spread of the walk; ``_SPREAD_FACTOR`` covers that too.
     """
-    return _STRAY * math.sqrt(2) * spread / span if span > 0 else math.inf
+    return _SPREAD_FACTOR * math.sqrt(2) * spread / span if span > 0 else math.inf
 
 
-def returned(seen: Evidence, share: float = MISTAKEN) -> bool:
-    """Whether the level was back at its floor so often that one which grows would be in ``share`` of cases at most.
+def returned_to_floor(evidence: TrendEvidence, share: float = MAX_FALSE_RETURNS) -> bool:
+    """Whether the level returned to its floor more often than a growing one does in all but ``share`` of cases.
 
-    The growth is ``BEYOND`` above the threshold. The noise is what the second half shows, and at least the assumed
-    one: at its floor a level shows none.
+    The growth is ``REFUTED_GROWTH`` above the threshold. The noise is that of the second half, at least the assumed
+    one, because a level at its floor shows none.
     """
-    floor = seen.floor
-    if floor is None or not floor.visits or not floor.before or seen.scale <= 0:
+    floor = evidence.floor
+    if floor is None or not floor.visits or not floor.before or evidence.scale <= 0:
         return False
     needed = returns_needed(
-        seen.threshold / seen.scale + BEYOND,
+        evidence.threshold / evidence.scale + REFUTED_GROWTH,
         max(floor.noise, ASSUMED_ERROR),
         time=floor.before,
         step=floor.step,
@@ -160,78 +167,77 @@ def returned(seen: Evidence, share: float = MISTAKEN) -> bool:
     return floor.visits >= needed
 
 
-def still_grows(seen: Evidence, clear: float, finest: float) -> bool:
-    """Whether the level grows clearly in its second half alone.
+def still_grows(evidence: TrendEvidence, confidence: float, resolution: float) -> bool:
+    """Whether the level grows clearly in its second half.
 
-    The micro-batches of an overloaded system grow, and the longer they are the more they get done: the growth of the
-    whole stretch falls, which its interval takes for a long memory.
+    The micro-batches of an overloaded system grow, and longer batches process more events per second. So the growth of
+    lag falls over the trial, which widens the interval of the whole trial.
     """
-    if seen.recent is None:
+    if evidence.recent is None:
         return False
-    over = seen.recent.mean - seen.threshold
-    return over >= max(quantile(seen.recent.freedom, clear) * seen.recent.error, finest)
+    excess = evidence.recent.mean - evidence.threshold
+    return excess >= max(quantile(evidence.recent.freedom, confidence) * evidence.recent.error, resolution)
 
 
-def has_settled(seen: Evidence, clear: float, finest: float) -> bool:
-    """Whether the level has come to rest after its growth.
-
-    In its second half it clearly grows by less than is allowed, or it does not grow and returns to where it rests.
+def has_stabilized(evidence: TrendEvidence, confidence: float, resolution: float) -> bool:
+    """Whether the level grows no longer: its second half clearly grows by less than the threshold, or it returns to its
+    mean.
     """
-    if seen.recent is None or seen.threshold - seen.recent.mean < finest:
+    if evidence.recent is None or evidence.threshold - evidence.recent.mean < resolution:
         return False
-    apart = quantile(seen.recent.freedom, clear) * seen.recent.error
-    return seen.reversion <= RETURNS or seen.threshold - seen.recent.mean >= apart
+    apart = quantile(evidence.recent.freedom, confidence) * evidence.recent.error
+    return evidence.reversion <= CLEAR_REVERSION or evidence.threshold - evidence.recent.mean >= apart
 
 
-def lean_full(seen: Evidence, clear: float = CLEAR_FULL) -> Holding:
-    """What a full-length trial says; ``clear`` is the one-sided confidence that this look at it needs."""
-    if seen.runaway:
+def classify_full(evidence: TrendEvidence, confidence: float = FULL_CONFIDENCE) -> ObjectiveState:
+    """The state of an objective in a full-length trial; ``confidence`` is the one-sided confidence of this check."""
+    if evidence.runaway:
         return "broken"
-    if seen.trend is None:
+    if evidence.trend is None:
         return "unclear"
-    over = seen.trend.mean - seen.threshold
-    apart = quantile(seen.trend.freedom, clear) * seen.trend.error
-    finest = min(RESOLUTION * seen.scale, seen.threshold / 2) if seen.threshold > 0 else 0.0
-    clearly = over >= max(apart, finest) and not seen.settles
-    if over > 0 and (clearly or still_grows(seen, clear, finest)):
+    excess = evidence.trend.mean - evidence.threshold
+    apart = quantile(evidence.trend.freedom, confidence) * evidence.trend.error
+    resolution = min(RESOLUTION * evidence.scale, evidence.threshold / 2) if evidence.threshold > 0 else 0.0
+    clearly = excess >= max(apart, resolution) and not evidence.stops_growing
+    if excess > 0 and (clearly or still_grows(evidence, confidence, resolution)):
         return "broken"
-    if has_settled(seen, clear, finest) or (over <= 0 and returned(seen)):
+    if has_stabilized(evidence, confidence, resolution) or (excess <= 0 and returned_to_floor(evidence)):
         return "holds"
-    if over > 0:
+    if excess > 0:
         return "unclear"
-    shown = 0.0 if seen.reversion <= RETURNS else min(apart, CLEAR_LEVEL * seen.level_error)
-    return "holds" if -over >= max(shown, finest) else "unclear"
+    margin = 0.0 if evidence.reversion <= CLEAR_REVERSION else min(apart, CLEAR_LEVEL * evidence.level_error)
+    return "holds" if -excess >= max(margin, resolution) else "unclear"
 
 
-Lean = Callable[[Evidence], Holding]
+TrendRule = Callable[[TrendEvidence], ObjectiveState]
 
 
-def looks(duration: float, limit: float) -> int:
-    """How often a full-length trial is looked at, at most: at its duration, and each time it grew by 15 %."""
-    return 1 + max(math.ceil(math.log(limit / duration) / math.log(LATER_LOOKS) - 1e-9), 0) if duration > 0 else 1
+def max_checks(duration: float, limit: float) -> int:
+    """The largest number of checks of a full-length trial: at its duration, and each time it has grown by 15 %."""
+    return 1 + max(math.ceil(math.log(limit / duration) / math.log(LATER_CHECKS) - 1e-9), 0) if duration > 0 else 1
 
 
-def clear_at(count: int) -> float:
-    """One-sided confidence of each of so many looks, so that all of them together err as often as one would.
+def confidence_of_each(count: int) -> float:
+    """One-sided confidence of each of several checks, so that all of them together are wrong as often as one would be.
 
-    Each look has the same share. Looks at one growing trial are much alike, so less than their number is spent; the
-    exponent was found by simulation, and ``make bench`` prints what is realised.
+    The checks of one trial are similar, so their error rate is divided by less than their number. The exponent was
+    found by simulation; ``make bench`` prints the resulting error rates.
     """
-    return 1 - (1 - CLEAR_FULL) / math.pow(count, _ALIKE)
+    return 1 - (1 - FULL_CONFIDENCE) / math.pow(count, _CHECK_EXPONENT)
 
 
-def lean_of(may_end_early: bool, duration: float, limit: float = 0.0) -> Lean:
+def trend_rule_for(may_end_early: bool, duration: float, limit: float = 0.0) -> TrendRule:
     """The rule for a trial of this duration that may be extended to a limit, in seconds.
 
-    One that may end early can still prove itself at its full length.
+    A trial that may end early is decided by the rule for full-length trials once it has this length.
     """
-    clear = clear_at(looks(duration, max(limit, duration)))
+    confidence = confidence_of_each(max_checks(duration, max(limit, duration)))
 
-    def full(seen: Evidence) -> Holding:
-        return lean_full(seen, clear)
+    def full(evidence: TrendEvidence) -> ObjectiveState:
+        return classify_full(evidence, confidence)
 
-    def either(seen: Evidence) -> Holding:
-        lean = lean_short(seen)
-        return full(seen) if lean == "unclear" and seen.seconds >= duration else lean
+    def either(evidence: TrendEvidence) -> ObjectiveState:
+        state = classify_short(evidence)
+        return full(evidence) if state == "unclear" and evidence.seconds >= duration else state
 
     return either if may_end_early else full

@@ -1,1 +1,1 @@
-"""The nouns of streamgauge: frozen values that know nothing of the rest."""
+"""The data types of streamgauge: frozen values. This package imports no other one."""

@@ -1,62 +1,62 @@
-"""Calibration: how far the harness can be believed on one machine, in one placement, over one transport."""
+"""Calibration: the maximum reliable load and the measurement error for one machine, CPU pinning and transport."""
 
 from dataclasses import dataclass
 
 from streamgauge.model.experiment import QUEUE
 from streamgauge.model.units import format_duration, format_rate
 
-CLIP = 0.8
-"""A search never goes beyond this share of the driver's flat-out rate; past it the driver would be measured."""
-UNPROVEN = CLIP / 2
-"""The share that is believed where nobody looked whether ticks are in time there."""
+CALIBRATED_SHARE = 0.8
+"""Searches end at this share of the maximum rate. At higher loads the load driver would be the limit."""
+UNCALIBRATED_SHARE = CALIBRATED_SHARE / 2
+"""Searches end at this share of the maximum rate if no calibration has checked the send delay there."""
 
 
 @dataclass(frozen=True, slots=True)
 class LagProbe:
-    """How late ticks were at one share of the flat-out rate. Rates in events per second, lags in nanoseconds."""
+    """The send delay at one share of the maximum rate. Rates are in events per second, delays in nanoseconds."""
 
     rate: float
     achieved: float
     lag_p50: float
     lag_p99: float
     lag_worst: float
-    """The p99 of the worst second."""
+    """The largest p99 of a second."""
     timely: bool
-    """Whether a trial at this rate would be safely within the bounds of a valid one."""
+    """Whether a trial at this rate would be on schedule, with a margin."""
     seconds: float = 3.0
-    """How long it was looked: a few seconds, or the length of a trial to confirm the rate."""
+    """Length of the probe: a few seconds, or the length of a trial to confirm the rate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """What the driver can do, in events and rows per second, and how late its ticks are, in nanoseconds."""
+    """The rates that the load driver reaches, in events and rows per second, and its send delay in nanoseconds."""
 
     queue: float
-    """From the generator through the queue, or the broker, to a consumer that does nothing, flat out."""
+    """The maximum rate from the generator through the queue, or the broker, to a consumer that only reads."""
     collector: float
-    """0 over a broker: its outputs are read when the trial is over."""
+    """0 over a broker, because its outputs are read after the trial."""
     rate: float
-    """The rate at which the schedule lag was measured."""
+    """The rate at which the send delay was measured."""
     lag_p50: float
     lag_p99: float
     lag_max: float
     believed: float = 0.0
-    """The highest load at which ticks were safely in time; 0 in calibrations from before this was looked at."""
+    """The maximum reliable load; 0 in old calibrations, which did not measure it."""
     probes: tuple[LagProbe, ...] = ()
-    """Where it was looked, from the highest rate down."""
+    """All probes, from the highest rate to the lowest."""
     confirmed: bool | None = None
-    """Whether events were in time at the last of these rates over the length of a trial, and not in a short probe only;
-    None in calibrations from before this was recorded."""
+    """Whether the last of these rates was on schedule over the length of a trial, not only in a short probe; None: not
+    recorded."""
 
     @property
-    def most(self) -> float:
+    def max_load(self) -> float:
         """The highest load that a search may try."""
-        return self.believed or CLIP * self.queue
+        return self.believed or CALIBRATED_SHARE * self.queue
 
 
 @dataclass(frozen=True, slots=True)
 class CapacityRow:
-    """One saturated trial: the capacity that the reference engine really had, and the one that was measured."""
+    """One saturated trial: the configured capacity of the reference engine, and the measured one."""
 
     true: float
     measured: float
@@ -65,12 +65,13 @@ class CapacityRow:
 
     @property
     def error(self) -> float:
+        """The relative error of the measurement."""
         return self.measured / self.true - 1 if self.true else float("nan")
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyRow:
-    """One constant delay: latencies by the reference engine's own log, and as measured, in nanoseconds."""
+    """One constant delay: the latencies in the log of the reference engine, and the measured ones, in nanoseconds."""
 
     delay: float
     firings: int
@@ -84,7 +85,7 @@ class LatencyRow:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Everything that was calibrated."""
+    """All results of one calibration."""
 
     machine: str
     placement: str
@@ -97,12 +98,12 @@ class Calibration:
     """The queue, or what the rates over another transport depend on: its name, format and other options."""
 
     def problems(self) -> list[tuple[str, str]]:
-        """Verdict and reason of the trials that say nothing: the machine was disturbed, or the harness is wrong."""
-        told = [(row.verdict, row.reasons) for row in self.capacities]
-        told += [(row.verdict, row.reasons) for row in self.latencies]
-        bad = [(v, reason) for v, reasons in told if v in ("INVALID", "FAILED") for reason in reasons]
+        """Verdict and reason of the trials without a result: the machine was disturbed, or streamgauge has an error."""
+        verdicts = [(row.verdict, row.reasons) for row in self.capacities]
+        verdicts += [(row.verdict, row.reasons) for row in self.latencies]
+        found = [(v, reason) for v, reasons in verdicts if v in ("INVALID", "FAILED") for reason in reasons]
         probes = self.ceilings.probes
         if probes and not probes[-1].timely:
             late = f"p99 send delay {format_duration(probes[-1].lag_p99)}"
-            bad.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; stop other work on this machine"))
-        return list(dict.fromkeys(bad))
+            found.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; stop other work on this machine"))
+        return list(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""Experiment: the user's question, fully resolved. The file that says it is read in ``parse``."""
+"""Experiment: everything that an experiment file defines, with all defaults resolved. ``parse`` reads the file."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -11,27 +11,35 @@ QUEUE = "queue"
 """The transport in the memory of the load driver."""
 
 
+def uses_broker(transport: str) -> bool:
+    """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records.
+
+    ``transport`` is the name of a transport, or what calibrations call it.
+    """
+    return transport != QUEUE
+
+
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """A transport and its resolved options. No secret is in them, only where each is to be found."""
+    """A transport and its resolved options. They contain no secret, only the place where each secret is stored."""
 
     name: str = QUEUE
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def has_broker(self) -> bool:
-        """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records."""
-        return self.name != QUEUE
+        """Whether a broker stores events and outputs."""
+        return uses_broker(self.name)
 
 
-What = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
+Goal = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
 Strategy = Literal["adaptive", "from-above", "linear", "binary", "full"]
 Unit = Literal["rate", "count", "duration", "share"]
 
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Something of the workload (METHOD §4) that can be made harder, and which way that is."""
+    """A parameter of the workload that makes the work harder, and the direction in which it does."""
 
     name: str
     unit: Unit
@@ -45,7 +53,7 @@ INSTANCES = Dimension("instances", "count", "lower", "instances of the system un
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The values of a dimension to look at: a range to search in, or a list of them."""
+    """The values of a dimension to test: a range or a list."""
 
     between: tuple[float, float] | None = None
     values: tuple[float, ...] = ()
@@ -61,7 +69,7 @@ class WorkloadChoice:
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """An engine and its resolved options; ``label`` tells two of one kind apart."""
+    """An engine and its resolved options; ``label`` distinguishes two entries with the same engine."""
 
     label: str
     name: str
@@ -70,56 +78,60 @@ class EngineChoice:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
+    """How the search chooses its trials."""
+
     strategy: Strategy = "adaptive"
     precision: float = 0.05
     lower_bound: bool = True
-    """For demand: start each load at the demand of the load below it (Theodolite §6)."""
+    """For demand: do not test numbers of instances that failed at a lower load (Theodolite §6)."""
     also: tuple[float, ...] = ()
-    """For the sustainable throughput: shares of it that are measured once it is found (Karimov: 90 %)."""
+    """For the sustainable throughput: shares of it that are measured after the search (Karimov: 90 %)."""
     starts: int = 1
-    """How often the whole search is made, each time on processes that were started for it."""
+    """How often the whole search is repeated, each time with new processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialPlan:
+    """How long each trial is and how often it is repeated. Times are in nanoseconds."""
+
     duration: int = 60 * SECOND
     warmup: int | None = None
-    """None: a steady-state test ends it, at the latest after ``warmup_limit``."""
+    """None: a steady-state test ends the warm-up, at the latest after ``warmup_limit``."""
     warmup_limit: int = 60 * SECOND
     limit: int = 300 * SECOND
-    """An undecided trial is extended up to this length after warm-up."""
+    """A trial that is not decided is extended up to this length after the warm-up."""
     repetitions: int = 1
     early: bool = True
     queue_bound: int = 0
-    """Events that may wait in the queue; 0 leaves it to the transport's memory."""
+    """Events that may wait in the queue; 0: limited only by memory."""
     invalid_retries: int = 2
     partitions: int = 0
-    """Partitions of each stream; 0: as many as the system under test has cores, and at least one per driver."""
+    """Partitions of each stream; 0: as many as the system under test has cores, and at least one per load driver."""
     drivers: int = 1
-    """Driver instances that share every tick."""
+    """Load driver processes, which share the partitions."""
     stall: int = 30 * SECOND
-    """A system that acknowledges nothing for so long, while events wait, has stalled."""
+    """A system that acknowledges nothing for this long while events wait has stalled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """workload × dimension × engines × objective × search."""
+    """A workload, the engines, what to find, the objectives and the search."""
 
     name: str
     workload: WorkloadChoice
     engines: tuple[EngineChoice, ...]
-    what: What
+    what: Goal
     objectives: tuple[Objective, ...]
     dimension: Dimension = LOAD
     span: Span = Span()
-    """Values of the searched dimension. For demand and capacity: the loads."""
+    """Values of the searched dimension; for demand and capacity, the loads."""
     instances: Span = Span(values=(1.0,))
     profile: LoadProfile | None = None
-    """The load where it is not searched; a shape is scaled by the search where it is."""
+    """The load if it is not searched. If it is searched, the search scales this profile."""
     search: SearchPlan = SearchPlan()
     trial: TrialPlan = TrialPlan()
     seed: int = 1
     description: str = ""
     ceiling: float | None = None
-    """The highest load that the driver can be believed at on this machine; set when a run begins."""
+    """The maximum reliable load of this machine; set when a run begins."""
     transport: TransportChoice = TransportChoice()

@@ -1,4 +1,4 @@
-"""Finding: the answer, a bracket [holds, fails] of one dimension, with the trials that prove it."""
+"""Finding: one result of a run: the bounds of one dimension, with the trials that confirm them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,32 +6,32 @@ from statistics import median_low
 from typing import Literal
 
 from streamgauge.model.measurement import Verdict
-from streamgauge.model.trial import Ask
+from streamgauge.model.trial import TrialRequest
 
 Status = Literal[
-    "bracketed",  # both ends proven, as narrow as asked for
-    "wide",  # both ends proven, but the noise or the truth forbids a narrower one
-    "all-hold",  # the whole range holds: move the hard end
-    "none-holds",  # not even the easiest value holds: move the easy end
+    "bracketed",  # both bounds are confirmed and as close as requested
+    "wide",  # both bounds are confirmed, but the trials support no closer ones
+    "all-hold",  # the whole range passes: move its hard end
+    "none-holds",  # even the easiest value fails: move the easy end of the range
     "unfinished",  # the budget or the user ended it first
-    "invalid",  # the driver or the machine failed too often
-    "failed",  # the SUT did not start, gave wrong or no output, or failed at the easiest value too
+    "invalid",  # the load driver or the machine failed too often
+    "failed",  # the SUT did not start, produced wrong or no output, or failed even at the easiest value
     "measured",  # nothing was searched
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A question of the search with its answer: the only thing that flows back to it."""
+class TrialResult:
+    """A request of the search and the verdict of its trial: the only data that goes back to the search."""
 
-    ask: Ask
+    ask: TrialRequest
     verdict: Verdict
     trial: int
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """One end of the bracket and the trials whose verdicts prove it."""
+class Bound:
+    """One bound and the trials whose verdicts confirm it."""
 
     value: float
     trials: tuple[int, ...]
@@ -39,7 +39,7 @@ class End:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What the search found after one start of the system under test; ``number`` counts from one."""
+    """The result of the search after one start of the system under test; ``number`` counts from one."""
 
     number: int
     holds: float | None
@@ -48,16 +48,17 @@ class Start:
 
     @property
     def middle(self) -> float:
-        """The middle of both ends, or the only one."""
-        ends = [end for end in (self.holds, self.fails) if end is not None]
-        return sum(ends) / len(ends)
+        """The middle of both bounds, or the only bound."""
+        bounds = [bound for bound in (self.holds, self.fails) if bound is not None]
+        return sum(bounds) / len(bounds)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The answer for one line of the search.
+    """The result of one series of the search.
 
-    ``holds`` is the hardest value proven to hold, ``fails`` the easiest one above it proven to fail.
+    ``holds`` is the hardest value that was confirmed to pass, ``fails`` the easiest harder
+    value that was confirmed to fail.
     """
 
     line: str
@@ -65,31 +66,31 @@ class Finding:
     dimension: str
     unit: str
     status: Status
-    holds: End | None
-    fails: End | None
+    holds: Bound | None
+    fails: Bound | None
     sentence: str
     notes: tuple[str, ...] = ()
     trials: int = 0
     also: tuple[tuple[float, int], ...] = ()
-    """(share, trial): the trials that measured this share of what holds, in the order in which they were asked for."""
+    """(share, trial): the trials that measured this share of the passing value, in the order of ``search.also``."""
     starts: tuple[Start, ...] = ()
-    """Every start that has a result, where a search was made; several, if the whole search was repeated."""
+    """Every start of the system under test that has a result; several if the whole search was repeated."""
 
     @property
     def spread(self) -> float | None:
-        """How far the results of several starts are apart, as a share of the one in the middle."""
+        """How far the results of several starts are apart, as a share of their median."""
         middles = sorted(start.middle for start in self.starts)
         return (middles[-1] - middles[0]) / median_low(middles) if len(middles) > 1 else None
 
     @property
     def width(self) -> float | None:
-        """(fails − holds) / holds, the precision reached."""
+        """The precision that was reached: (fails − holds) / holds."""
         if self.holds is None or self.fails is None:
             return None
         return abs(self.fails.value - self.holds.value) / self.holds.value
 
 
 def titles(findings: Sequence[Finding]) -> tuple[str, ...]:
-    """What each finding is about, beside the others: the engine's label if there are several, and the series."""
+    """A title for each finding: the label of the engine if there are several, and the series."""
     several = len({finding.engine for finding in findings}) > 1
     return tuple(" · ".join(part for part in (f.engine if several else "", f.line) if part) for f in findings)

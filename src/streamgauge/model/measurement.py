@@ -1,4 +1,4 @@
-"""Measurement and Verdict: a trial in numbers, and what follows from them."""
+"""Measurement and Verdict: a trial in numbers, and the conclusion from them."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,7 +17,7 @@ class Interval:
     error: float
     samples: int
     correlation: float = 0.0
-    """Lag-1 correlation that the interval was widened for."""
+    """Lag-1 correlation for which the interval was widened."""
     freedom: float = 1.0
     """Degrees of freedom of the t distribution behind the interval."""
 
@@ -35,23 +35,23 @@ class LatencySummary:
     results: tuple[tuple[int, int], ...] = ()
     """Window results by bucket of their largest latency, in ascending order: what objectives on percentiles count."""
     missing: int = 0
-    """Rows among them that never came: they count with what they have waited at least."""
+    """Rows among them that never came. Each counts with the time for which it has been missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """How often lag was back at its floor, which is what the trigger alone leaves, in the second half of a trial."""
+    """How often lag returned to its floor, the lag that the trigger alone causes, in the second half of a trial."""
 
     visits: int
-    """Acknowledgements at which it was."""
+    """Acknowledgements at which lag was at its floor."""
     before: float
-    """Seconds judged before the second half."""
+    """Judged seconds before the second half."""
     step: float
     """Seconds between two acknowledgements, on average."""
     slack: float
-    """Seconds of load that what counts as the floor is above the trigger."""
+    """Seconds of load by which the limit for the floor is above the trigger."""
     noise: float
-    """What lag strays per root of a second, as a share of the load."""
+    """Standard deviation of lag per square root of a second, as a share of the load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,24 +59,24 @@ class Measurement:
     """A trial in numbers. Rates are events per second, times nanoseconds."""
 
     load: float
-    """Events per second planned over the judged seconds, on average: what every share of the load is a share of."""
+    """Mean of the planned events per second over the judged seconds. Every share of the load refers to it."""
     published_rate: float
     served_rate: float
     warmup_seconds: int
     judged_seconds: int
     steady: bool
     runaway: bool
-    """The lag ran away: so fast that a few acknowledgements say it."""
+    """The lag grew without bound, so fast that a few acknowledgements show it."""
     lag_trend: Interval | None
     latency_trend: Interval | None
     capacity: Interval | None
-    """Acknowledged events per second while a backlog was there: what the SUT can do. None if it never was."""
+    """Processing rate: events acknowledged per second while events waited. None if none waited."""
     lag_start: float
     lag_end: float
     lag_corridor: float
-    """Range that the lag stayed in, events."""
+    """Largest minus smallest lag, in events."""
     latency_corridor: float
-    """Range that the mean event-time latency of a second stayed in, seconds."""
+    """Largest minus smallest mean event-time latency of a second, in seconds."""
     longest_queue: int
     drops: int
     latencies: dict[Kind, LatencySummary]
@@ -87,14 +87,14 @@ class Measurement:
     schedule_lag_worst: float = 0.0
     """The largest send delay."""
     append_delay_p99: float = 0.0
-    """From when events were due until the broker had appended them; 0 on the queue."""
+    """Time from when an event was due until the broker had appended it; 0 on the queue."""
     append_delay_worst: float = 0.0
     hiccups: dict[str, float] = field(default_factory=dict)
-    """The longest time of each second for which the load driver's process was not woken, by statistic; empty: none."""
+    """Statistics of the longest time in each second in which the load driver was not woken; empty if it always was."""
     collector_hiccups: dict[str, float] = field(default_factory=dict)
-    """The same of the collector's process."""
+    """The same for the process of the collector."""
     skew: float = 0.0
-    """How far one partition was behind another at most, in nanoseconds of event time."""
+    """The largest distance between two partitions, in nanoseconds of event time."""
     achieved_share: float = 1.0
     run_delay_share: float = 0.0
     foreign_share: float = 0.0
@@ -103,24 +103,24 @@ class Measurement:
     sut_cpu_seconds: float = 0.0
     driver_cpu_seconds: float = 0.0
     lag_spread: float = 0.0
-    """Standard deviation of the lag around its own trend, events."""
+    """Standard deviation of the lag around its trend, in events."""
     lag_reversion: float = 0.0
-    """How clearly the lag returns to where it was: the t statistic of Dickey and Fuller."""
+    """How clearly the lag returns to its mean: the t statistic of Dickey and Fuller."""
     lag_seconds: float = 0.0
-    """From the first to the last acknowledgement judged."""
+    """Time from the first to the last judged acknowledgement."""
     lag_late: float | None = None
-    """Mean growth of the lag in the second half alone, events per second; None: not known."""
+    """Mean growth of the lag in the second half only, in events per second; None: unknown."""
     lag_recent: Interval | None = None
-    """The same with its error, for systems with micro-batches; None: others, or too few acknowledgements."""
+    """The same with its error, for systems with micro-batches; None for others, or with too few acknowledgements."""
     lag_floor: Floor | None = None
-    """How often the lag was back at its floor; None: too few acknowledgements."""
+    """How often the lag returned to its floor; None: too few acknowledgements."""
     carries: float = 0.0
-    """Events per second that the system's cores would carry if none were ever idle, at the CPU time that an event
-    cost; 0: nobody knows its cores."""
+    """Events per second that the cores of the system could process if they were never idle, by the CPU time per event;
+    0: its cores are unknown."""
 
 
-SLIGHTLY_TAKEN = 0.01
-"""Share of the system's cores taken by others up to which a failure counts as if nothing had been taken."""
+NEGLIGIBLE_SHARE = 0.01
+"""If other processes used at most this share of the system's cores, a failed trial counts as undisturbed."""
 
 
 class VerdictKind(StrEnum):
@@ -131,7 +131,7 @@ class VerdictKind(StrEnum):
     UNDECIDED = "UNDECIDED"
 
 
-Holding = Literal["holds", "broken", "unclear"]
+ObjectiveState = Literal["holds", "broken", "unclear"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class Check:
     """One objective against one measurement."""
 
     objective: str
-    state: Holding
+    state: ObjectiveState
     value: float
     threshold: float
     sentence: str
@@ -147,7 +147,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Where the boundary of the objective seems to lie, in events per second, with its standard error."""
+    """An estimate of the highest load that meets the objectives, in events per second, with its standard error."""
 
     boundary: float
     error: float
@@ -155,25 +155,25 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one trial says, and why: every reason is a sentence with a number and a way out."""
+    """The outcome of one trial. Every reason is a sentence with a measured value and what to do next."""
 
     kind: VerdictKind
     reasons: tuple[str, ...]
     checks: tuple[Check, ...] = ()
     estimate: Estimate | None = None
     stops_run: bool = False
-    """Wrong or missing output, or a system that failed before any load: no search can go on."""
+    """Wrong or missing output, or a system that failed before any load. The search cannot continue."""
     carries: float = 0.0
-    """As measured: a hint at where to look next, and no proof of anything."""
+    """As in the measurement. It only helps to choose the next load and confirms nothing."""
     taken: float = 0.0
-    """Share of the system's cores that others took from a trial that its trend made OVERLOADED at the load L: it then
-    shows that L / (1 − taken) fails, and of L itself nothing."""
+    """Share of the system's cores that other processes used in a trial which is OVERLOADED because of its trend. At the
+    load L, such a trial shows that L / (1 − taken) fails. It shows nothing about L."""
 
     @property
     def holds(self) -> bool | None:
-        """What it tells the search of this load: True, False, or nothing."""
+        """Whether the load passes: True, False, or None if the trial does not decide it."""
         if self.kind is VerdictKind.SUSTAINED:
             return True
-        if self.kind is VerdictKind.OVERLOADED and self.taken > SLIGHTLY_TAKEN:
+        if self.kind is VerdictKind.OVERLOADED and self.taken > NEGLIGIBLE_SHARE:
             return None
         return False if self.kind in (VerdictKind.OVERLOADED, VerdictKind.FAILED) else None

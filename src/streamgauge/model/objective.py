@@ -1,4 +1,4 @@
-"""Objective: one condition that a trial must meet, as the user writes it: ``lag-trend <= 1%``."""
+"""Objective: one condition that a trial must meet, for example ``lag-trend <= 1%``."""
 
 import operator
 from collections.abc import Callable
@@ -50,4 +50,5 @@ class Objective:
     text: str = ""
 
     def holds(self, value: float, threshold: float) -> bool:
+        """Whether a value meets the objective."""
         return _COMPARE[self.operator](value, threshold)

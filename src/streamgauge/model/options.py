@@ -16,18 +16,22 @@ PATTERNS = {
     "size": _NUMBER + "(B|[kK]B|MB|GB|TB|[KMGT]iB)",
     "share": _NUMBER + "%?",
 }
-"""How each quantity is written as text: what ``model.units`` reads."""
+"""How each quantity is written as text. ``model.units`` reads it."""
 _EXAMPLES = {"duration": "8s", "rate": "50k/s", "count": "50k", "size": "2GiB", "share": "25%"}
 _BARE = {"count": "integer", "share": "number"}
-"""Quantities that may be a number without a unit, by its type in JSON."""
+"""Quantities that may be a number without a unit, and the type of that number in JSON."""
 
 
 def quantity_schema(quantity: str) -> dict[str, Any]:
-    """The JSON Schema of a quantity. It accepts what the parser accepts, apart from bounds."""
-    text = {"pattern": rf"^\s*{PATTERNS[quantity]}\s*$", "maxLength": units.LONGEST, "examples": [_EXAMPLES[quantity]]}
+    """The JSON Schema of a quantity. It accepts the same text as the parser, but does not check bounds."""
+    text = {
+        "pattern": rf"^\s*{PATTERNS[quantity]}\s*$",
+        "maxLength": units.MAX_LENGTH,
+        "examples": [_EXAMPLES[quantity]],
+    }
     if quantity not in _BARE:
         return {"type": "string", **text}
-    return {"type": ["string", _BARE[quantity]], "minimum": 0, "maximum": units.LARGEST, **text}
+    return {"type": ["string", _BARE[quantity]], "minimum": 0, "maximum": units.MAX_VALUE, **text}
 
 
 def _schema(quantity: str) -> WithJsonSchema:

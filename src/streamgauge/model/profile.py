@@ -1,9 +1,9 @@
-"""LoadProfile and Plan: when each event is due, as a pure and exact function of its number.
+"""LoadProfile and Plan: the moment at which each event is due, as a pure and exact function of its number.
 
-A profile is cut into segments of at most one second. Segment i starts at ``start[i]`` and holds the
+A profile is divided into segments of at most one second. Segment i starts at ``start[i]`` and contains the
 events ``first[i] … first[i + 1] − 1``, evenly spread; ``first[i]`` is the floor of the exact integral of
-the rate. All of it is integer arithmetic, so there is no drift and no event overtakes another, also
-after billions of them.
+the rate. All of it is integer arithmetic, so there is no drift and events keep their order, even after
+billions of them.
 """
 
 from collections.abc import Callable
@@ -21,15 +21,15 @@ Ints = npt.NDArray[np.int64]
 Shape = Literal["constant", "steps", "ramp", "spikes", "fluctuating", "replay"]
 
 _RAMP_STEP = SECOND // 10
-_MOST_PER_SEGMENT = 9 * 10**9  # keeps count × nanoseconds inside 64 bits
-_ROWS = 16_384  # of a column that stays in the cache while it is worked on
-_FEW_PER_SEGMENT = 32  # below this it is cheaper to look each event up
+_MAX_PER_SEGMENT = 9 * 10**9  # keeps count × nanoseconds inside 64 bits
+_ROWS = 16_384  # rows of a column that fits into the CPU cache
+_FEW_PER_SEGMENT = 32  # with fewer rows per segment, one search per event is cheaper
 _COUNTING = np.arange(_ROWS, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of the profile: the rate goes in a line from ``rate`` to ``until`` over ``duration``."""
+    """A part of the profile: the rate changes linearly from ``rate`` to ``until`` over ``duration``."""
 
     duration: int
     rate: float
@@ -42,7 +42,7 @@ class Piece:
         return Fraction(self.rate) * t + slope * t * t / 2
 
     def floors(self, before: Fraction, elapsed: list[int]) -> list[int]:
-        """Whole events due by each moment, if ``before`` were due when the piece began. Same as count, faster."""
+        """Whole events due by each moment, if ``before`` were due at the start of the piece; faster than ``count``."""
         if self.rate != self.until:
             return [int(before + self.count(e)) for e in elapsed]
         rate = Fraction(self.rate)
@@ -53,22 +53,24 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class LoadProfile:
-    """The plan's shape. After the last piece the profile goes on at its last rate."""
+    """The rate over time. After the last piece the profile continues with its last rate."""
 
     shape: Shape
     pieces: tuple[Piece, ...]
 
     @property
     def last_rate(self) -> float:
+        """The rate at the end of the last piece."""
         return self.pieces[-1].until
 
     @property
     def peak(self) -> float:
+        """The highest rate."""
         return max(max(p.rate, p.until) for p in self.pieces)
 
     @property
     def duration(self) -> int:
-        """How long the shape itself lasts."""
+        """Length of all pieces."""
         return sum(p.duration for p in self.pieces)
 
     def mean_between(self, start: int, stop: int) -> float:
@@ -90,7 +92,7 @@ class LoadProfile:
         return total + Fraction(self.last_rate) * Fraction(left, SECOND)
 
     def reaches(self, rate: float) -> int | None:
-        """The first nanosecond at which so many events per second are planned; None: never."""
+        """The first nanosecond at which this rate is planned; None: never."""
         begin = 0
         for piece in self.pieces:
             if piece.rate >= rate:
@@ -101,7 +103,7 @@ class LoadProfile:
         return None
 
     def plan(self, horizon: int) -> "Plan":
-        """When every event of the first ``horizon`` nanoseconds is due."""
+        """The plan of all events of the first ``horizon`` nanoseconds."""
         pieces = list(self.pieces)
         rest = horizon - self.duration
         if rest > 0:
@@ -119,13 +121,13 @@ class LoadProfile:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The intended moment of every event: ``due(n)`` and its inverse ``count(t)``."""
+    """The planned moment of every event: ``due(n)`` and its inverse ``count(t)``."""
 
     start: Ints
     first: Ints
 
     def __post_init__(self) -> None:
-        if int(np.diff(self.first).max(initial=0)) > _MOST_PER_SEGMENT:
+        if int(np.diff(self.first).max(initial=0)) > _MAX_PER_SEGMENT:
             raise ValueError("more than nine billion events in one second cannot be planned")
 
     @cached_property
@@ -187,22 +189,22 @@ class Plan:
 
 
 def constant(rate: float, duration: int = SECOND) -> LoadProfile:
-    """The same rate all the time."""
+    """A profile with one rate."""
     return LoadProfile("constant", (Piece(duration, rate, rate),))
 
 
 def steps(levels: list[tuple[int, float]], shape: Shape = "steps") -> LoadProfile:
-    """One rate after the other: ``(duration, rate)`` each."""
+    """A profile of several rates in turn: ``(duration, rate)`` each."""
     return LoadProfile(shape, tuple(Piece(d, r, r) for d, r in levels))
 
 
 def ramp(start: float, end: float, duration: int) -> LoadProfile:
-    """From one rate to another in a straight line."""
+    """A profile whose rate changes linearly."""
     return LoadProfile("ramp", (Piece(duration, start, end),))
 
 
 def spikes(base: float, peak: float, every: int, length: int, duration: int) -> LoadProfile:
-    """A base rate with a spike at the end of each period."""
+    """A profile with a base rate and a spike at the end of each period."""
     levels: list[tuple[int, float]] = []
     left = duration
     while left > 0:
@@ -215,24 +217,24 @@ def spikes(base: float, peak: float, every: int, length: int, duration: int) -> 
 
 
 def fluctuating(rate: float, low_share: float, duration: int) -> LoadProfile:
-    """Karimov's experiment 5: full rate, then a low share of it, then full again, a third each."""
+    """Karimov's experiment 5: the full rate, a low share of it and the full rate again, a third of the time each."""
     third = duration // 3
     return steps([(third, rate), (third, rate * low_share), (duration - 2 * third, rate)], "fluctuating")
 
 
 def replay(rates: list[float], step: int = SECOND) -> LoadProfile:
-    """A recorded series of rates, one per ``step``."""
+    """A profile of recorded rates, one per ``step``."""
     return steps([(step, rate) for rate in rates], "replay")
 
 
 def planned_load(profile: LoadProfile, warmup: int | None, duration: int) -> float:
-    """Mean events per second planned for the seconds that a trial is to judge: ``duration`` after its warm-up.
+    """Mean of the planned events per second in the measurement phase: ``duration`` after the warm-up.
 
-    A warm-up that a steady-state test ends (None) has no length before the trial, and counts as none.
+    A warm-up that a steady-state test ends (None) has no length before the trial, and counts as 0.
     """
     return profile.mean_between(warmup or 0, (warmup or 0) + duration)
 
 
 def scaled(profile: LoadProfile, by: Callable[[float], float]) -> LoadProfile:
-    """The same shape with every rate mapped through ``by``."""
+    """The same profile with ``by`` applied to every rate."""
     return LoadProfile(profile.shape, tuple(Piece(p.duration, by(p.rate), by(p.until)) for p in profile.pieces))

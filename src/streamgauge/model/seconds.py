@@ -1,7 +1,7 @@
-"""Seconds: what happened in each second of a trial; the narrow waist between recording and judgement.
+"""Seconds: the metrics of each second of a trial. The judge reads nothing else of a recording.
 
-Kept as columns, one row per second since the load began, so that thousands of simulated trials stay
-cheap and a PySpark aggregation yields the same table. Latencies are sparse counts in HDR's bucket
+They are columns, with one row per second since the load began, so that thousands of simulated trials are
+cheap and a PySpark aggregation produces the same table. Latencies are sparse counts in HDR's bucket
 layout (stats/buckets.py): merging two recordings of one second is addition.
 """
 
@@ -21,11 +21,11 @@ Kind = Literal[
     "append-delay",  # the same until the broker had appended it; nothing on the queue
     "event-time-windows",  # one count per window result: its largest latency
     "processing-time-windows",
-    "missing",  # one count per row that was due and never came: what it has waited at least
+    "missing",  # one count per row that was due and never came: the time for which it has been missing
     "missing-windows",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""What is counted as latencies are. The order is part of the stored format."""
+"""Everything that is counted by bucket. The order is part of the stored format."""
 OUTPUT_KINDS: tuple[Kind, ...] = KINDS[:2]
 """Latencies of output rows."""
 WINDOW_KINDS: dict[Kind, Kind] = {
@@ -33,7 +33,7 @@ WINDOW_KINDS: dict[Kind, Kind] = {
     "processing-time": "processing-time-windows",
     "missing": "missing-windows",
 }
-"""Where every row is a result of its own, no window results are recorded: the rows are the results."""
+"""If every row is a separate result, no window results are recorded, because the rows are the results."""
 
 
 def _empty() -> Column:
@@ -42,10 +42,10 @@ def _empty() -> Column:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Latencies:
-    """Counts of latencies: ``count[i]`` samples of second ``second[i]`` fell into ``bucket[i]``.
+    """Counts of latencies: ``count[i]`` samples of second ``second[i]`` are in ``bucket[i]``.
 
-    The second is the one in which an output was *due*, not the one in which it came: a system that hangs emits nothing,
-    and its slowest outputs would be missing from the seconds that are judged.
+    The second is the one in which an output was *due*, not the one in which it came. A system that hangs emits nothing,
+    so its slowest outputs would otherwise be missing from the seconds that are judged.
     """
 
     second: Column = field(default_factory=_empty)
@@ -60,10 +60,10 @@ class Latencies:
 
 # What each column holds. "Sum" columns add up when two drivers' seconds are merged, "max" columns keep the larger.
 SUMMED = (
-    "offered",  # events that the plan wanted in this second
+    "offered",  # events that are due in this second
     "published",  # events put into the queue, or confirmed by the broker
     "served",  # events handed to the SUT
-    "acknowledged",  # events that the SUT is done with
+    "acknowledged",  # events that the SUT has acknowledged
     "acks",  # acknowledgements (micro-batch ends)
     "outputs",  # output rows that arrived
     "firings",  # window results that were due in this second and came: all keys of one window share one latency
@@ -71,21 +71,21 @@ SUMMED = (
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT
     "driver_cpu",  # microseconds of CPU used by the driver
-    "queue",  # most events that waited to be taken (published − served); of several drivers the sum, an upper bound
+    "queue",  # largest number of events that waited (published − served); of several drivers the sum, an upper bound
 )
 LATEST = (
     "ack_time",  # nanoseconds since the load began of the last acknowledgement, −1 if none
-    "ack_lag",  # planned by that moment − acknowledged, −1 if none: waiting anywhere counts
+    "ack_lag",  # events planned by that moment − acknowledged, −1 if none, wherever they wait
 )
 LARGEST = (
-    "schedule_lag",  # nanoseconds: largest send delay (actual − intended publication)
+    "schedule_lag",  # nanoseconds: largest send delay (actual − planned time of sending)
     "run_delay",  # nanoseconds the driver's threads waited for a CPU
     "hiccup",  # nanoseconds: longest time for which the driver's process was not woken
-    "collector_hiccup",  # nanoseconds: the same of the collector
-    "skew",  # nanoseconds of due time: how far one partition was behind another at most
+    "collector_hiccup",  # nanoseconds: the same for the collector
+    "skew",  # nanoseconds of due time: the largest distance between two partitions
     "clock_step",  # nanoseconds: wall clock against monotonic clock
-    "foreign",  # parts per million of the SUT's cores that were neither idle nor ours; only sums are above zero
-    "steal",  # parts per million that the hypervisor took of the SUT core with the most steal time in the trial
+    "foreign",  # parts per million of the SUT's cores that other processes used; only sums are above zero
+    "steal",  # parts per million of the SUT core with the most steal time in the trial that the hypervisor used
 )
 COLUMNS = SUMMED + LATEST + LARGEST
 
@@ -110,24 +110,26 @@ class Seconds:
 
     @property
     def stop(self) -> int:
+        """The second after the last one."""
         return self.start + len(self)
 
     def __getitem__(self, name: str) -> Column:
-        """A column; one that nobody recorded is all zero."""
+        """A column; one that was not recorded is all zero."""
         if name not in COLUMNS:
             raise KeyError(name)
         found = self.columns.get(name)
         return np.zeros(len(self), np.int64) if found is None else found
 
     def latency(self, kind: Kind) -> Latencies:
+        """The counts of one kind; empty if none were recorded."""
         return self.latencies.get(kind) or Latencies()
 
     def rows(self, kind: Kind) -> Latencies:
-        """Latencies of output rows; in event-time with those that never came."""
+        """Latencies of output rows; in event-time including rows that never came."""
         return _stack([self.latency(each) for each in _with_missing(kind)])
 
     def results(self, kind: Kind) -> Latencies:
-        """The same of window results; where none are recorded every row is a result of its own."""
+        """Latencies of window results; if none are recorded, every row is a separate result."""
         windowed = any(each in self.latencies for each in WINDOW_KINDS.values())
         return _stack([self.latency(WINDOW_KINDS[each] if windowed else each) for each in _with_missing(kind)])
 
@@ -140,7 +142,7 @@ class Seconds:
 
 
 def join(parts: Iterable[Seconds]) -> Seconds:
-    """Consecutive stretches of one trial, as one."""
+    """Consecutive parts of one trial as one value."""
     pieces = [p for p in parts if len(p)]
     if not pieces:
         return Seconds(0, {name: _empty() for name in COLUMNS})
@@ -163,16 +165,16 @@ def _stack(parts: list[Latencies]) -> Latencies:
 
 
 def merge(left: Seconds, right: Seconds) -> Seconds:
-    """The same stretch seen by two drivers, as one: counts add up, extremes keep the larger."""
+    """The same seconds recorded by two load drivers as one value: counts add up, extremes keep the larger."""
     if (left.start, len(left)) != (right.start, len(right)):
-        raise ValueError("only equal stretches of seconds can be merged")
+        raise ValueError("only recordings of the same seconds can be merged")
     columns = {}
     for name in COLUMNS:
         if name not in left.columns and name not in right.columns:
             continue
         a, b = left[name], right[name]
         columns[name] = a + b if name in SUMMED else np.maximum(a, b)
-        if name == "ack_lag":  # each driver has a part of the lag; −1 says that it was not acknowledged
+        if name == "ack_lag":  # each driver has a part of the lag; −1: it had no acknowledgement
             columns[name] = np.where((a < 0) & (b < 0), -1, np.maximum(a, 0) + np.maximum(b, 0))
     kinds = {
         k: _stack([left.latency(k), right.latency(k)]) for k in KINDS if k in left.latencies or k in right.latencies
@@ -182,7 +184,7 @@ def merge(left: Seconds, right: Seconds) -> Seconds:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Outputs against the reference answer, over the whole trial."""
+    """The output check of a whole trial: numbers of outputs compared with the reference result."""
 
     expected: int = 0
     observed: int = 0
@@ -192,15 +194,15 @@ class Account:
     late: int = 0
     not_reached: int = 0
     checked: bool = False
-    """A reference exists."""
+    """A reference result exists."""
     compared: int | None = field(default=None, compare=False)
-    """Rows of the reference that were compared with an output, or that had to come; None: it was not recorded."""
+    """Rows of the reference result that came or were due; None: not recorded."""
     first_close: int = field(default=0, compare=False)
-    """Nanoseconds after the load began at which the first window closes; 0 where it is unknown."""
+    """Nanoseconds from the start of the load to the end of the first window; 0: unknown."""
 
     @property
     def rows_checked(self) -> int:
-        """How many rows of the reference the outputs were checked on."""
+        """Number of rows of the reference result with which outputs were compared."""
         if not self.checked:
             return 0
         return self.expected - self.not_reached if self.compared is None else self.compared

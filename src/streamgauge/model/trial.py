@@ -1,4 +1,4 @@
-"""Trial and Recording: the frozen spec of one measurement, and what happened in it."""
+"""Trial and Recording: the specification of one measurement, and its result."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,21 +10,21 @@ from streamgauge.model.seconds import Account, Seconds
 from streamgauge.model.units import SECOND
 
 Purpose = Literal["estimate", "probe", "confirm", "measure"]
-"""estimate: overload once and read the drain rate · probe: short, may end early · confirm: full length,
-never ends early · measure: a plain measurement, full length."""
+"""estimate: overloads the system once and measures its processing rate · probe: short, may end early · confirm: full
+length, may end early only if it fails · measure: full length, without a search."""
 
 Ending = Literal["completed", "decided", "queue-full", "crashed", "stalled", "dropped", "driver-failed"]
-"""How a trial came to its end. All but the first two end it at once."""
+"""How a trial ended. All but the first two end it immediately."""
 
 INTACT: tuple[Ending, ...] = ("completed", "decided", "queue-full")
 """Endings after which the system under test still runs as before."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """What the search wants to know next: does the objective hold at ``value`` of this dimension?
+class TrialRequest:
+    """A trial that the search requests: does ``value`` of this dimension meet the objectives?
 
-    ``fixed`` are the other coordinates of the line that is searched, such as ``(("instances", 4.0),)``.
+    ``fixed`` are the dimensions that the series keeps constant, for example ``(("instances", 4.0),)``.
     """
 
     dimension: str
@@ -33,20 +33,20 @@ class Ask:
     fixed: tuple[tuple[str, float], ...] = ()
     repetition: int = 0
     start: int = 0
-    """Which start of the system under test it is of, where the whole search is repeated."""
+    """The start of the system under test to which it belongs, if the whole search is repeated."""
 
     @property
     def line(self) -> str:
-        """Name of the line that is searched: one finding each."""
+        """Name of the series; each series has one finding."""
         return ", ".join(f"{name}={value:g}" for name, value in self.fixed)
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One measurement at one point of the search, with everything that defines it."""
+    """One measurement, with everything that defines it."""
 
     number: int
-    ask: Ask
+    ask: TrialRequest
     workload: str
     params: dict[str, Any]
     engine: str
@@ -64,24 +64,25 @@ class Trial:
     stall: int = 30 * SECOND
     transport: TransportChoice = TransportChoice()
     send_interval: int = 0
-    """Nanoseconds from one send of the generator to the next; 0: as the transport has it."""
+    """Nanoseconds between two steps of the generator; 0: the default of the transport."""
     trigger: int = 0
-    """Nanoseconds between two micro-batches that the engine's trigger makes; 0 where there is none. So much load waits
+    """Nanoseconds between two micro-batches by the trigger of the engine; 0: it has none. The events of this time wait
     at an acknowledgement although the system keeps up."""
     least: int = 0
-    """Nanoseconds after warm-up that it must last before it can hold, so that a window closes whose outputs can be
-    checked; 0 where none has to."""
+    """The shortest measurement phase with which it can pass, in nanoseconds, so that a window closes whose outputs can
+    be checked; 0: no window has to close."""
 
     @property
     def load(self) -> float:
-        """Events per second that this trial is to offer while it is judged, on average.
+        """Mean of the planned events per second in the measurement phase.
 
-        Which seconds were judged is known afterwards: ``Measurement.load`` is the mean over those.
+        The judged seconds are known only afterwards; ``Measurement.load`` is the mean over them.
         """
         return planned_load(self.profile, self.warmup, self.duration)
 
     @property
     def may_end_early(self) -> bool:
+        """Whether it may pass or fail before its full length."""
         return self.ask.purpose in ("estimate", "probe")
 
 

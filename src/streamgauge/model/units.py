@@ -1,4 +1,4 @@
-"""Quantities as people write them: ``50k/s``, ``8s``, ``250ms``, ``2GiB``, ``25%``.
+"""Quantities with units: ``50k/s``, ``8s``, ``250ms``, ``2GiB``, ``25%``.
 
 Durations are whole nanoseconds, sizes whole bytes, rates events per second, shares fractions of one.
 """
@@ -34,35 +34,35 @@ _SIZES = {
     "GiB": 2**30,
     "TiB": 2**40,
 }
-_PLAIN = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
-LONGEST = 40  # a quantity longer than this is not a quantity; keeps hostile input cheap
-LARGEST = 10**18
+_NUMBER = re.compile(r"[0-9][0-9_]*(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+MAX_LENGTH = 40  # characters of a quantity; it bounds the work for hostile input
+MAX_VALUE = 10**18
 
 
 class UnitError(ValueError):
-    """A text that is not the quantity it should be; the message says what would be."""
+    """A text is not a quantity of this kind; the message gives an example of one."""
 
 
 def _split(text: object, what: str, example: str) -> tuple[Fraction, str]:
     if isinstance(text, bool) or not isinstance(text, (str, int, float)):
         raise UnitError(f"{what} is written like {example}, not {text!r}")
     raw = str(text).strip()
-    match = _PLAIN.match(raw) if len(str(text)) <= LONGEST else None
+    match = _NUMBER.match(raw) if len(str(text)) <= MAX_LENGTH else None
     if match is None:
-        raise UnitError(f"{what} is written like {example}, not {raw[:LONGEST]!r}")
+        raise UnitError(f"{what} is written like {example}, not {raw[:MAX_LENGTH]!r}")
     number = Fraction(match.group(0).replace("_", ""))
-    if number > LARGEST:
+    if number > MAX_VALUE:
         raise UnitError(f"{what} of {raw!r} is larger than anything that can be measured")
     return number, raw[match.end() :].strip()
 
 
 def parse_duration(text: object) -> int:
-    """``8s``, ``250ms``, ``1.5m``, ``1h`` to whole nanoseconds. A bare number is refused: of what?"""
+    """``8s``, ``250ms``, ``1.5m``, ``1h`` to whole nanoseconds. A number without a unit is an error."""
     number, unit = _split(text, "a duration", "8s, 250ms or 5m")
     if unit not in _DURATIONS:
         raise UnitError(f"a duration needs a unit (ns, us, ms, s, m, h, d), as in 8s or 250ms, not {text!r}")
     nanos = number * _DURATIONS[unit]
-    if nanos > LARGEST:
+    if nanos > MAX_VALUE:
         raise UnitError(f"a duration of {text!r} is longer than anything that can be measured")
     return round(nanos)
 
@@ -74,7 +74,7 @@ def parse_rate(text: object) -> float:
     if not slash or scale.strip() not in _SCALES or per.strip() not in ("s", "m", "min", "h"):
         raise UnitError(f"a rate is written like 50k/s, 1.2M/s or 30/min, not {text!r}")
     rate = float(number * _SCALES[scale.strip()] * SECOND / _DURATIONS[per.strip()])
-    if rate > LARGEST:
+    if rate > MAX_VALUE:
         raise UnitError(f"a rate of {text!r} is larger than anything that can be measured")
     return rate
 
@@ -85,7 +85,7 @@ def parse_count(text: object) -> int:
     if unit not in _SCALES:
         raise UnitError(f"a count is written like 100, 50k or 1.5M, not {text!r}")
     count = number * _SCALES[unit]
-    if count.denominator != 1 or count > LARGEST:
+    if count.denominator != 1 or count > MAX_VALUE:
         raise UnitError(f"a count is a whole number, not {text!r}")
     return int(count)
 
@@ -112,7 +112,7 @@ def _short(value: float) -> str:
 
 
 def format_count(value: float) -> str:
-    """A count for a person: ``730k``, ``1.2M``."""
+    """A count as text: ``730k``, ``1.2M``."""
     if not math.isfinite(value):
         return "–"
     for scale, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
@@ -122,12 +122,12 @@ def format_count(value: float) -> str:
 
 
 def format_rate(value: float) -> str:
-    """A rate for a person: ``730k/s``."""
+    """A rate as text: ``730k/s``."""
     return f"{format_count(value)}/s"
 
 
 def format_duration(nanos: float) -> str:
-    """A duration for a person: ``8s``, ``250ms``, ``1m 30s``."""
+    """A duration as text: ``8s``, ``250ms``, ``1m 30s``."""
     if not math.isfinite(nanos):
         return "–"
     size = abs(nanos)
@@ -143,7 +143,7 @@ def format_duration(nanos: float) -> str:
 
 
 def format_size(value: float) -> str:
-    """A size for a person: ``2GiB``."""
+    """A size as text: ``2GiB``."""
     for unit in ("TiB", "GiB", "MiB", "KiB"):
         if abs(value) >= _SIZES[unit]:
             return f"{_short(value / _SIZES[unit])}{unit}"
@@ -151,5 +151,11 @@ def format_size(value: float) -> str:
 
 
 def format_share(value: float) -> str:
-    """A share for a person: ``2.5%``."""
+    """A share as text: ``2.5%``."""
     return f"{_short(value * 100)}%" if math.isfinite(value) else "–"
+
+
+def format_value(value: float, unit: str) -> str:
+    """A value of a dimension as text: ``730k/s``, ``3``, ``8s``, ``25%``; a unit that is not known is a count."""
+    formats = {"rate": format_rate, "duration": format_duration, "share": format_share}
+    return formats.get(unit, format_count)(value)

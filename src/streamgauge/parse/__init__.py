@@ -1,4 +1,4 @@
-"""The experiment file: read with every problem at once, written exactly, described for editors."""
+"""The experiment file: read with all its problems together, written exactly, and described for editors."""
 
 from streamgauge.parse.objectives import objective
 from streamgauge.parse.problems import ExperimentError, Problem

@@ -1,4 +1,4 @@
-"""A table of the file against a pydantic model: values, or problems with their places."""
+"""Validates a table of the file with a pydantic model, and writes values with their units."""
 
 from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
@@ -9,8 +9,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from streamgauge.model import units
-from streamgauge.parse.problems import Mark, Problems, shown
-from streamgauge.parse.yaml_tree import Items, Leaf, Node, Table, plain
+from streamgauge.parse.problems import Location, Problems, printable
+from streamgauge.parse.yaml_tree import Items, Leaf, Node, Table, plain_value
 
 Quantity = Literal["duration", "rate", "count", "size", "share"]
 _PARSERS: dict[Any, Quantity] = {
@@ -23,8 +23,8 @@ _PARSERS: dict[Any, Quantity] = {
 _DURATIONS = (("d", 86_400 * 10**9), ("h", 3600 * 10**9), ("m", 60 * 10**9), ("s", 10**9), ("ms", 10**6), ("us", 1000))
 
 
-def spell(value: float, quantity: Quantity) -> str | int | float:
-    """The shortest text that reads back as exactly this value."""
+def write_quantity(value: float, quantity: Quantity) -> str | int | float:
+    """The shortest text that is parsed to exactly this value."""
     if quantity == "duration":
         nanos = int(value)
         unit, size = next(((u, s) for u, s in _DURATIONS if nanos and nanos % s == 0), ("ns", 1))
@@ -50,7 +50,7 @@ def _first_exact(value: float, parse: Callable[[object], float], pretty: str, ex
 
 
 def quantity_of(annotation: object, metadata: Sequence[object] = ()) -> Quantity | None:
-    """The unit type (model/options.py) behind a field's annotation, if it is one; also of an optional or a list."""
+    """The quantity (model/options.py) of the annotation of a field, also of an optional field or a list; None: none."""
     for item in metadata:
         if isinstance(item, BeforeValidator) and item.func in _PARSERS:
             return _PARSERS[item.func]
@@ -64,24 +64,24 @@ def quantity_of(annotation: object, metadata: Sequence[object] = ()) -> Quantity
     return None
 
 
-def spelled(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
-    """Resolved values of a model as they would be written in a file, with their units."""
+def write_values(model: type[BaseModel], values: dict[str, Any]) -> dict[str, Any]:
+    """Resolved values of a model as they are written in a file, with their units."""
     written = dict(values)
     for key, info in model.model_fields.items():
         if key in values:
-            written[key] = _spelled_value(info.annotation, info.metadata, values[key])
+            written[key] = _write_value(info.annotation, info.metadata, values[key])
     return written
 
 
-def _spelled_value(annotation: object, metadata: Sequence[object], value: object) -> object:
+def _write_value(annotation: object, metadata: Sequence[object], value: object) -> object:
     quantity = quantity_of(annotation, metadata)
     if quantity is not None and isinstance(value, (int, float)):
-        return spell(value, quantity)
+        return write_quantity(value, quantity)
     if isinstance(value, dict) and isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return spelled(annotation, value)
+        return write_values(annotation, value)
     arguments = get_args(annotation)
     if isinstance(value, (list, tuple)) and arguments:
-        return [_spelled_value(arguments[min(i, len(arguments) - 1)], [], item) for i, item in enumerate(value)]
+        return [_write_value(arguments[min(i, len(arguments) - 1)], [], item) for i, item in enumerate(value)]
     return value
 
 
@@ -112,25 +112,25 @@ _TYPES = {
 }
 
 
-def written_names(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """The fields of a model by the name that stands in the file."""
+def file_keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by their keys in the file."""
     return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
-def fits(
-    model: type[M], table: Table, key: str, problems: Problems, *, noun: str = "key", besides: Iterable[str] = ()
+def validate(
+    model: type[M], table: Table, key: str, problems: Problems, *, noun: str = "key", other_keys: Iterable[str] = ()
 ) -> M | None:
-    """The table as a value of ``model``, or None with the problems noted. Keys in ``besides`` are not its own."""
-    others = tuple(besides)
-    names = written_names(model)
+    """The table as a value of ``model``; None if there are problems. ``other_keys`` are allowed and ignored."""
+    others = tuple(other_keys)
+    names = file_keys(model)
     before = len(problems)
     given: dict[str, Any] = {}
     for name, entry in table.entries.items():
         if name in names:
-            given[name] = plain(entry.node)
+            given[name] = plain_value(entry.node)
         elif name not in others:
             allowed = [*others, *names]
-            problems.add(entry.mark, f"{key}.{shown(name)}", f"unknown {noun}", allowed, name)
+            problems.add(entry.location, f"{key}.{printable(name)}", f"unknown {noun}", allowed, name)
     try:
         value = model.model_validate(given)
     except ValidationError as error:
@@ -145,14 +145,14 @@ def _explain(model: type[BaseModel], table: Table, key: str, problems: Problems,
     loc = tuple(detail["loc"])
     if detail["type"] == "combination":
         loc = (*loc, context["key"])
-    mark, path = locate(table, loc, key)
-    info = written_names(model).get(str(loc[0])) if loc else None
+    location, path = locate(table, loc, key)
+    info = file_keys(model).get(str(loc[0])) if loc else None
     if detail["type"] == "literal_error":
         allowed = [part.strip(" '") for part in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        written = shown(detail["input"])
-        problems.add(mark, path, f"unknown value {written}", allowed, written)
+        written = printable(detail["input"])
+        problems.add(location, path, f"unknown value {written}", allowed, written)
     else:
-        problems.add(mark, path, _message(detail, context, info))
+        problems.add(location, path, _message(detail, context, info))
 
 
 def _message(detail: ErrorDetails, context: dict[str, Any], info: FieldInfo | None) -> str:
@@ -165,29 +165,29 @@ def _message(detail: ErrorDetails, context: dict[str, Any], info: FieldInfo | No
         name, words = _BOUNDS[kind]
         quantity = quantity_of(info.annotation, info.metadata) if info else None
         bound = context[name]
-        return f"{words} {spell(bound, quantity) if quantity else bound}"
+        return f"{words} {write_quantity(bound, quantity) if quantity else bound}"
     if kind == "too_short":
-        least = context["min_length"]
-        return f"must have at least {least} entr{'y' if least == 1 else 'ies'}, but has {context['actual_length']}"
+        count = context["min_length"]
+        return f"must have at least {count} entr{'y' if count == 1 else 'ies'}, but has {context['actual_length']}"
     if kind == "too_long":
         return f"must have at most {context['max_length']} entries"
     return _TYPES.get(kind, str(detail["msg"]))
 
 
-def locate(node: Node, loc: tuple[int | str, ...], key: str) -> tuple[Mark, str]:
-    """The place of a value by its path, or of the nearest thing around it, and the path as text.
+def locate(node: Node, loc: tuple[int | str, ...], key: str) -> tuple[Location, str]:
+    """The location of a value by its path, or of the smallest node that contains it, and the path as text.
 
-    Pydantic puts names of types into paths through unions; they name no place and are left out.
+    Pydantic adds names of types to paths through unions. They are ignored, because they are not in the file.
     """
-    mark, path = node.mark, key
+    location, path = node.location, key
     for step in loc:
         if isinstance(step, int) and isinstance(node, Items) and step < len(node.items):
             node = node.items[step]
-            mark = node.mark
+            location = node.location
         elif isinstance(step, str) and isinstance(node, Table) and step in node.entries:
             node = node.entries[step].node
-            mark = node.mark
+            location = node.location
         elif isinstance(node, Leaf):
             break
         path += f"[{step}]" if isinstance(step, int) else f".{step}"
-    return mark, path
+    return location, path

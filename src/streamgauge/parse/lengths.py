@@ -1,15 +1,15 @@
-"""Whether trials are long enough: for a window to close in them, and for the percentiles that are asked for."""
+"""Checks that trials are long enough for a window to close, and for the percentiles of the objectives."""
 
 from collections.abc import Sequence
 from typing import Any
 
-from streamgauge.engines.contract import Conditions, RealEngine, appends, trigger_of
-from streamgauge.judge.percentiles import needed
+from streamgauge.judge.percentiles import min_results
 from streamgauge.model.experiment import TrialPlan
 from streamgauge.model.objective import SHARES, Objective
+from streamgauge.model.options import Params
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.parse.choices import ChosenEngine
-from streamgauge.parse.problems import Mark, Problems
+from streamgauge.parse.problems import Location, Problems
 from streamgauge.parse.yaml_tree import Items, Table
 from streamgauge.workloads.contract import Workload, has_reference
 from streamgauge.workloads.parameters import Windowed, shortest_checked
@@ -19,7 +19,7 @@ _LATENCIES = ("event-time", "processing-time")
 
 def check_lengths(
     trial: TrialPlan,
-    conditions: Conditions,
+    params: Sequence[Params],
     workload: Workload[Any],
     engines: Sequence[ChosenEngine],
     objectives: Sequence[Objective],
@@ -27,9 +27,8 @@ def check_lengths(
     root: Table,
     problems: Problems,
 ) -> None:
-    """Refuse what no trial of this length can show, with the length to use."""
-    waiting = [chosen for chosen in engines if appends(chosen.engine, chosen.choice.options)]
-    params = [workload.params.from_resolved(values) for values in conditions.params]
+    """Report objectives and checks that need longer trials, with the length to use."""
+    waiting = [chosen for chosen in engines if chosen.traits.closes_windows]
     windows = [each for each in params if isinstance(each, Windowed)]
     if not windows or not waiting:
         return
@@ -37,22 +36,21 @@ def check_lengths(
     if not has_reference(workload, windows[0]):
         return
     for chosen in waiting:
-        if not isinstance(chosen.engine, RealEngine):
+        if chosen.traits.simulated:
             continue
-        trigger = trigger_of(chosen.engine, chosen.choice.options)
-        least = max(shortest_checked(each, trigger) for each in windows)
-        if trial.duration < least:
+        min_duration = max(shortest_checked(each, chosen.traits.batch_interval_ns) for each in windows)
+        if trial.duration < min_duration:
             message = (
                 f"{format_duration(trial.duration)} is too short to check outputs of {chosen.choice.label}: a trial "
                 "must last at least two windows, the watermark and two triggers. Set it to at least "
-                f"{_seconds(least)}, or use shorter windows"
+                f"{_seconds(min_duration)}, or use shorter windows"
             )
-            problems.add(_mark(root, "trial", "duration"), "trial.duration", message)
+            problems.add(_location(root, "trial", "duration"), "trial.duration", message)
             return
 
 
 def _seconds(nanos: int) -> str:
-    """A length as it is written in a file, rounded up."""
+    """A length in whole seconds, rounded up, as it is written in a file."""
     return f"{-(-nanos // SECOND)}s"
 
 
@@ -62,23 +60,23 @@ def _check_percentiles(
     longest = max(trial.limit, trial.duration)
     for index, each in enumerate(objectives):
         share = SHARES.get(each.statistic or "") if each.metric in _LATENCIES else None
-        if share is None or longest // period >= needed(share):
+        if share is None or longest // period >= min_results(share):
             continue
-        enough = _seconds(needed(share) * period)
+        enough = _seconds(min_results(share) * period)
         message = (
-            f"{each.text} needs at least {needed(share)} window results, but a trial of at most "
+            f"{each.text} needs at least {min_results(share)} window results, but a trial of at most "
             f"{format_duration(longest)} has {longest // period}, one every {format_duration(period)}. "
             f"Set trial.limit to at least {enough}, or use a lower percentile"
         )
         node = root.entries["objective"].node if "objective" in root.entries else root
         item = node.items[index] if isinstance(node, Items) and index < len(node.items) else node
-        problems.add(item.mark, f"objective[{index}]" if isinstance(node, Items) else "objective", message)
+        problems.add(item.location, f"objective[{index}]" if isinstance(node, Items) else "objective", message)
 
 
-def _mark(root: Table, section: str, key: str) -> Mark:
-    """Where a key is said, else its section, else the file."""
+def _location(root: Table, section: str, key: str) -> Location:
+    """The location of a key; of its section, or of the file, if it is not set."""
     entry = root.entries.get(section)
     if entry is None:
-        return root.mark
-    said = entry.node.entries.get(key) if isinstance(entry.node, Table) else None
-    return said.node.mark if said is not None else entry.node.mark
+        return root.location
+    written = entry.node.entries.get(key) if isinstance(entry.node, Table) else None
+    return written.node.location if written is not None else entry.node.location

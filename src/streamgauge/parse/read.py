@@ -1,4 +1,4 @@
-"""Read an experiment file: text → Experiment, or everything that is wrong with it at once."""
+"""Reads an experiment file: text → Experiment, or all its problems together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,12 +9,12 @@ from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TrialPlan
 from streamgauge.parse.choices import NAME, NAME_RULE, read_engines, read_workload
 from streamgauge.parse.combine import Draft, combine, read_transport
-from streamgauge.parse.fields import fits
-from streamgauge.parse.goal import read_instances, read_question
-from streamgauge.parse.load import Load, read_load
+from streamgauge.parse.fields import validate
+from streamgauge.parse.goal import read_goal, read_instances
+from streamgauge.parse.load import ParsedLoad, read_load
 from streamgauge.parse.objectives import read_objectives
 from streamgauge.parse.overrides import override
-from streamgauge.parse.problems import Problems, shown
+from streamgauge.parse.problems import Problems, printable
 from streamgauge.parse.sections import SearchSection, Section, TrialSection
 from streamgauge.parse.yaml_tree import Entry, Leaf, Node, Table, compose, decode
 from streamgauge.workloads.registry import workloads
@@ -36,8 +36,8 @@ KEYS = (
 )
 S = TypeVar("S", bound=Section)
 _SEED = 1
-MOST_SEED = 2**63 - 1
-LONGEST_DESCRIPTION = 4000
+MAX_SEED = 2**63 - 1
+MAX_DESCRIPTION = 4000
 
 
 def read(
@@ -46,16 +46,16 @@ def read(
     overrides: Sequence[str] = (),
     engines: Mapping[str, Engine] | None = None,
 ) -> Experiment:
-    """The experiment that a text says, with ``--set`` overrides applied; raises ExperimentError with all problems.
+    """The experiment of a text after the ``--set`` overrides; raises ExperimentError with all problems.
 
-    ``engines`` are those that can be named; the installed ones by default.
+    ``engines`` are the known engines; the installed ones by default.
     """
     problems = Problems()
     root = compose(text if isinstance(text, str) else decode(text, source), source, problems)
     for change in overrides:
         override(root, change, problems)
     if not isinstance(root, Table):
-        problems.add(root.mark, "", "an experiment must be a mapping with the keys name, workload, engine and find")
+        problems.add(root.location, "", "an experiment must be a mapping with the keys name, workload, engine and find")
         raise problems.error()
     known = installed_engines() if engines is None else engines
     draft = _draft(root, known, problems)
@@ -66,7 +66,7 @@ def read(
 
 
 def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draft:
-    """Every part of the file on its own."""
+    """Every part of the file, read separately."""
     _check_keys(root, known, problems)
     entries = {key: entry for key, entry in root.entries.items() if not _is_empty(entry.node)}
     workload = read_workload(entries["workload"].node, workloads(), problems) if "workload" in entries else None
@@ -76,7 +76,7 @@ def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draf
         description=_description(entries, problems),
         workload=workload,
         engines=read_engines(entries, known, problems) if entries.keys() & {"engine", "engines"} else [],
-        question=read_question(entries["find"].node, workload, problems) if "find" in entries else None,
+        goal=read_goal(entries["find"].node, workload, problems) if "find" in entries else None,
         load=_load(entries, trial or TrialPlan(), problems),
         instances=_instances(entries, problems),
         objectives=read_objectives(_node(entries, "objective"), problems),
@@ -90,14 +90,14 @@ def _draft(root: Table, known: Mapping[str, Engine], problems: Problems) -> Draf
 def _check_keys(root: Table, known: Mapping[str, Engine], problems: Problems) -> None:
     for name, entry in root.entries.items():
         if name not in KEYS:
-            problems.add(entry.mark, shown(name), "unknown key", KEYS, name)
+            problems.add(entry.location, printable(name), "unknown key", KEYS, name)
         elif _is_empty(entry.node):
-            problems.add(entry.node.mark, name, "is empty; set a value or remove the key")
+            problems.add(entry.node.location, name, "is empty; set a value or remove the key")
     for name in ("name", "workload", "find"):
         if name not in root.entries:
-            problems.add(root.mark, name, "is missing")
+            problems.add(root.location, name, "is missing")
     if "engine" not in root.entries and "engines" not in root.entries:
-        problems.add(root.mark, "engine", "is missing", known)
+        problems.add(root.location, "engine", "is missing", known)
 
 
 def _is_empty(node: Node) -> bool:
@@ -112,7 +112,7 @@ def _table(entries: Mapping[str, Entry], name: str, problems: Problems) -> Table
     node = _node(entries, name)
     if node is None or isinstance(node, Table):
         return node
-    problems.add(node.mark, name, "must be a mapping")
+    problems.add(node.location, name, "must be a mapping")
     return None
 
 
@@ -122,7 +122,7 @@ def _name(entries: Mapping[str, Entry], problems: Problems) -> str:
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
     if node is not None:
-        problems.add(node.mark, "name", NAME_RULE)
+        problems.add(node.location, "name", NAME_RULE)
     return ""
 
 
@@ -130,9 +130,9 @@ def _description(entries: Mapping[str, Entry], problems: Problems) -> str:
     node = _node(entries, "description")
     if node is None:
         return ""
-    if isinstance(node, Leaf) and isinstance(node.value, str) and len(node.value) <= LONGEST_DESCRIPTION:
+    if isinstance(node, Leaf) and isinstance(node.value, str) and len(node.value) <= MAX_DESCRIPTION:
         return node.value
-    problems.add(node.mark, "description", f"must be text of at most {LONGEST_DESCRIPTION} characters")
+    problems.add(node.location, "description", f"must be text of at most {MAX_DESCRIPTION} characters")
     return ""
 
 
@@ -143,13 +143,13 @@ def _seed(entries: Mapping[str, Entry], problems: Problems) -> int:
     value = node.value if isinstance(node, Leaf) else None
     if isinstance(value, float) and value.is_integer():  # 3.0 and 1e3 are whole numbers, in JSON Schema too
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_SEED:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_SEED:
         return value
-    problems.add(node.mark, "seed", "must be a whole number from 0 to 2^63 - 1, without quotes")
+    problems.add(node.location, "seed", "must be a whole number from 0 to 2^63 - 1, without quotes")
     return _SEED
 
 
-def _load(entries: Mapping[str, Entry], trial: TrialPlan, problems: Problems) -> Load | None:
+def _load(entries: Mapping[str, Entry], trial: TrialPlan, problems: Problems) -> ParsedLoad | None:
     table = _table(entries, "load", problems)
     return read_load(table, trial, problems) if table is not None else None
 
@@ -170,11 +170,11 @@ def _section(kind: type[S], name: str, entries: Mapping[str, Entry], problems: P
     if name not in entries:
         return kind()
     table = _table(entries, name, problems)
-    return fits(kind, table, name, problems) if table is not None else None
+    return validate(kind, table, name, problems) if table is not None else None
 
 
 def _trial(entries: Mapping[str, Entry], problems: Problems) -> TrialPlan | None:
-    """The trial section. What is left out follows from what is said, so that the whole is possible."""
+    """The trial section. Defaults follow from the keys that are set, so that they are consistent."""
     section = _section(TrialSection, "trial", entries, problems)
     if section is None:
         return None
@@ -204,4 +204,4 @@ def _check_trial(plan: TrialPlan, table: Table, problems: Problems) -> None:
     for name, length in (("duration", plan.duration), ("warmup", plan.warmup), ("warmup_limit", plan.warmup_limit)):
         if length is not None and length > plan.limit and name in table.entries:
             message = "is longer than trial.limit; increase trial.limit or reduce this value"
-            problems.add(table.entries[name].node.mark, f"trial.{name}", message)
+            problems.add(table.entries[name].node.location, f"trial.{name}", message)

@@ -1,4 +1,4 @@
-"""JSON Schema of the experiment file, for editors: draft 2020-12."""
+"""The JSON Schema of the experiment file (draft 2020-12), for editors."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -10,13 +10,14 @@ from streamgauge.engines.registry import engines as installed_engines
 from streamgauge.model.experiment import Unit
 from streamgauge.model.options import PATTERNS, quantity_schema
 from streamgauge.parse.choices import NAME
-from streamgauge.parse.combine import SUMMARIES, TRANSPORTS
-from streamgauge.parse.fields import quantity_of, spell, written_names
-from streamgauge.parse.goal import WHATS
-from streamgauge.parse.load import MOST_VALUES
-from streamgauge.parse.objectives import LATENCIES, LONGEST_OBJECTIVE, OF_OUTPUTS, STATISTICS
-from streamgauge.parse.read import LONGEST_DESCRIPTION, MOST_SEED
+from streamgauge.parse.combine import transport_options
+from streamgauge.parse.fields import file_keys, quantity_of, write_quantity
+from streamgauge.parse.goal import GOALS
+from streamgauge.parse.load import MAX_VALUES
+from streamgauge.parse.objectives import LATENCIES, MAX_OBJECTIVE_LENGTH, OF_OUTPUTS, STATISTICS
+from streamgauge.parse.read import MAX_DESCRIPTION, MAX_SEED
 from streamgauge.parse.sections import PROFILES, SearchSection, TrialSection
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.contract import Workload
 from streamgauge.workloads.registry import workloads
 
@@ -30,7 +31,10 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
     kinds = workloads()
     engine_cases = [_engine(engine) for engine in known.values()]
     workload_cases = [_case({"name": _const(w.name, w.summary)}, ["name"], w.params) for w in kinds.values()]
-    transport_cases = [_case({"name": _const(n, SUMMARIES[n])}, ["name"], model) for n, model in TRANSPORTS.items()]
+    over = transport_options()
+    transport_cases = [
+        _case({"name": _const(name, transports()[name].summary)}, ["name"], model) for name, model in over.items()
+    ]
     engine = _named("the system under test and its options", known, engine_cases)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -43,7 +47,7 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "name": {"type": "string", "pattern": f"^{NAME.pattern}$", "description": "name of the experiment"},
             "description": {
                 "type": "string",
-                "maxLength": LONGEST_DESCRIPTION,
+                "maxLength": MAX_DESCRIPTION,
                 "description": "purpose of the experiment",
             },
             "workload": _named("the job and the events, with their parameters", kinds, workload_cases),
@@ -55,11 +59,11 @@ def schema(engines: Mapping[str, Engine] | None = None) -> dict[str, Any]:
             "objective": _objective(),
             "search": _case({}, [], SearchSection),
             "trial": _case({}, [], TrialSection),
-            "transport": _named("how events reach the system under test", TRANSPORTS, transport_cases),
+            "transport": _named("how events reach the system under test", over, transport_cases),
             "seed": {
                 "type": "integer",
                 "minimum": 0,
-                "maximum": MOST_SEED,
+                "maximum": MAX_SEED,
                 "description": "the same seed generates the same events and the same simulated noise",
             },
         },
@@ -84,30 +88,32 @@ def _engine(engine: Engine) -> dict[str, Any]:
 
 
 def _case(first: dict[str, Any], required: list[str], model: type[BaseModel]) -> dict[str, Any]:
-    """The object schema of a model, inlined, its defaults written as in a file."""
-    made = model.model_json_schema(by_alias=True)
-    made = _inlined({key: held for key, held in made.items() if key != "$defs"}, made.get("$defs", {}))
-    fields = written_names(model)
+    """The object schema of a model, without references, with defaults as they are written in a file."""
+    model_schema = model.model_json_schema(by_alias=True)
+    model_schema = _inlined(
+        {key: item for key, item in model_schema.items() if key != "$defs"}, model_schema.get("$defs", {})
+    )
+    fields = file_keys(model)
     properties = dict(first)
-    for name, raw in made.get("properties", {}).items():
+    for name, raw in model_schema.get("properties", {}).items():
         default = raw.pop("default", None)
         quantity = quantity_of(fields[name].annotation, fields[name].metadata)
         properties[name] = _tidy(raw)
         if quantity is not None and isinstance(default, (int, float)):
-            properties[name]["default"] = spell(default, quantity)
+            properties[name]["default"] = write_quantity(default, quantity)
         elif isinstance(default, (str, bool)):
             properties[name]["default"] = default
     return {
         "type": "object",
-        "description": made.get("description", ""),
+        "description": model_schema.get("description", ""),
         "additionalProperties": False,
         "properties": properties,
-        "required": [*required, *made.get("required", [])],
+        "required": [*required, *model_schema.get("required", [])],
     }
 
 
 def _inlined(value: object, definitions: Mapping[str, object]) -> Any:  # noqa: ANN401 - JSON is any of these
-    """With definitions in place of references to them: those would be looked for at the top of the whole schema."""
+    """The schema with references replaced by their definitions, which would otherwise be at the top of the schema."""
     if isinstance(value, dict):
         if "$ref" in value:
             found = definitions[str(value["$ref"]).removeprefix("#/$defs/")]
@@ -120,7 +126,7 @@ def _inlined(value: object, definitions: Mapping[str, object]) -> Any:  # noqa: 
 
 
 def _tidy(value: object) -> object:
-    """Without titles, and without bounds that JSON Schema does not know: they are of the value, not of its text."""
+    """The schema without titles, and without bounds of values, because the file contains them as text."""
     if isinstance(value, dict):
         return {key: _tidy(item) for key, item in value.items() if key not in ("title", *_BOUNDS)}
     return [_tidy(item) for item in value] if isinstance(value, list) else value
@@ -128,7 +134,7 @@ def _tidy(value: object) -> object:
 
 def _find(kinds: Mapping[str, Workload[Any]]) -> dict[str, Any]:
     dimensions = {d.name: d for workload in kinds.values() for d in workload.dimensions}
-    names = [what for what in WHATS if what != "extreme"]
+    names = [what for what in GOALS if what != "extreme"]
     extremes = [
         _span(dimension.unit, {"extreme": _const(name, dimension.summary)}) for name, dimension in dimensions.items()
     ]
@@ -136,7 +142,7 @@ def _find(kinds: Mapping[str, Workload[Any]]) -> dict[str, Any]:
 
 
 def _span(unit: Unit, first: dict[str, Any]) -> dict[str, Any]:
-    """``between`` or ``values`` of this unit, beside the properties ``first``."""
+    """``between`` or ``values`` with this unit, and the properties ``first``."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -146,8 +152,8 @@ def _span(unit: Unit, first: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _quantities(unit: Unit, least: int = 1, most: int = MOST_VALUES) -> dict[str, Any]:
-    return {"type": "array", "items": quantity_schema(unit), "minItems": least, "maxItems": most}
+def _quantities(unit: Unit, min_items: int = 1, max_items: int = MAX_VALUES) -> dict[str, Any]:
+    return {"type": "array", "items": quantity_schema(unit), "minItems": min_items, "maxItems": max_items}
 
 
 def _load() -> dict[str, Any]:
@@ -169,7 +175,7 @@ def _objective() -> dict[str, Any]:
     one = {
         "type": "string",
         "pattern": rf"^\s*({'|'.join(_objectives())})\s*$",
-        "maxLength": LONGEST_OBJECTIVE,
+        "maxLength": MAX_OBJECTIVE_LENGTH,
         "examples": ["lag-trend <= 1%", "event-time p99 < 2s", "lost == 0"],
     }
     return {
@@ -179,7 +185,7 @@ def _objective() -> dict[str, Any]:
 
 
 def _objectives() -> Iterator[str]:
-    """The forms of an objective: metric, operator and threshold of each."""
+    """The patterns of objectives: metric, operator and threshold."""
     count, share, duration = PATTERNS["count"], PATTERNS["share"].removesuffix("?"), PATTERNS["duration"]
     bounded, exact = r"\s*<=?\s*", r"\s*(<=?|==)\s*"
     statistics = "|".join(statistic.replace(".", "[.]") for statistic in STATISTICS)

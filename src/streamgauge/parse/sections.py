@@ -1,6 +1,6 @@
-"""The parts of an experiment file that are the same for every engine and workload.
+"""The sections of an experiment file that are the same for every engine and workload.
 
-Each is a pydantic model: it checks the file and gives the JSON Schema its descriptions.
+Each is a pydantic model. It validates the file and provides the descriptions of the JSON Schema.
 """
 
 from typing import Annotated, Literal
@@ -12,18 +12,18 @@ from streamgauge.model.experiment import Strategy
 from streamgauge.model.options import Count, Duration, Rate, Share, quantity_schema
 from streamgauge.model.units import SECOND
 
-LONGEST = 7 * 86_400 * SECOND
-"""No trial and no profile is longer than a week."""
-MOST_RATE = 9e9
-"""No plan holds more events per second (model/profile.py)."""
-MOST_LEVELS = 500
-MOST_SHARES = 20
-MOST_STARTS = 100
+MAX_DURATION = 7 * 86_400 * SECOND
+"""The longest trial or profile: a week."""
+MAX_RATE = 9e9
+"""The largest number of events per second in a plan (model/profile.py)."""
+MAX_LEVELS = 500
+MAX_SHARES = 20
+MAX_STARTS = 100
 
-Time = Annotated[Duration, Field(gt=0, le=LONGEST)]
-Load = Annotated[Rate, Field(gt=0, le=MOST_RATE)]
-Level = Annotated[Rate, Field(ge=0, le=MOST_RATE)]
-Part = Annotated[Share, Field(gt=0, lt=1)]
+Time = Annotated[Duration, Field(gt=0, le=MAX_DURATION)]
+PositiveRate = Annotated[Rate, Field(gt=0, le=MAX_RATE)]
+NonNegativeRate = Annotated[Rate, Field(ge=0, le=MAX_RATE)]
+PartialShare = Annotated[Share, Field(gt=0, lt=1)]
 
 
 def _auto_or_duration(text: object) -> int | None:
@@ -49,7 +49,7 @@ Low = Annotated[
 
 
 class Section(BaseModel):
-    """A part of the file."""
+    """A section of the file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,9 +66,9 @@ class SearchSection(Section):
     lower_bound: StrictBool = Field(
         default=True, description="only for demand: do not test numbers of instances that failed at a lower load"
     )
-    also: list[Part] = Field(
+    also: list[PartialShare] = Field(
         default_factory=list,
-        max_length=MOST_SHARES,
+        max_length=MAX_SHARES,
         description="only for sustainable-throughput: further loads to measure, as shares of the passing load, such "
         "as 90%",
     )
@@ -76,7 +76,7 @@ class SearchSection(Section):
     starts: Count = Field(
         default=1,
         ge=1,
-        le=MOST_STARTS,
+        le=MAX_STARTS,
         description="how often the whole search is repeated, each time with new processes",
     )
 
@@ -92,15 +92,17 @@ class TrialSection(Section):
     """How long each trial is and how often it is repeated."""
 
     duration: Duration = Field(
-        default=60 * SECOND, ge=SECOND, le=LONGEST, description="length of the measurement phase"
+        default=60 * SECOND, ge=SECOND, le=MAX_DURATION, description="length of the measurement phase"
     )
     warmup: Warmup = Field(
         default=None, description="length of the warm-up, or auto = it ends when the system is steady"
     )
-    warmup_limit: Duration | None = Field(default=None, le=LONGEST, description="longest warm-up with warmup: auto")
+    warmup_limit: Duration | None = Field(
+        default=None, le=MAX_DURATION, description="longest warm-up with warmup: auto"
+    )
     limit: Duration | None = Field(
         default=None,
-        le=LONGEST,
+        le=MAX_DURATION,
         description="a trial that is not decided is extended up to this length; default: five times duration",
     )
     repetitions: Count = Field(default=1, ge=1, le=1000, description="trials per value")
@@ -123,69 +125,73 @@ class TrialSection(Section):
     stall: Duration = Field(
         default=30 * SECOND,
         ge=SECOND,
-        le=LONGEST,
+        le=MAX_DURATION,
         description="if the system acknowledges nothing for this long while events wait, the trial is FAILED",
     )
 
 
-class Searched(Section):
+class LoadRange(Section):
     """Loads to search; a profile is scaled so that its mean over the measurement phase is this load."""
 
-    between: tuple[Load, Load] | None = Field(default=None, description="range of loads to search: [low, high]")
-    values: list[Load] | None = Field(default=None, min_length=1, max_length=MOST_LEVELS, description="loads to test")
-
-
-class ConstantLoad(Searched):
-    """The same rate during the whole trial."""
-
-    rate: Load | None = Field(default=None, description="events per second")
-
-
-class StepsLoad(Searched):
-    """One rate after the other."""
-
-    steps: list[tuple[Time, Level]] = Field(
-        min_length=1, max_length=MOST_LEVELS, description="list of [duration, rate], in this order"
+    between: tuple[PositiveRate, PositiveRate] | None = Field(
+        default=None, description="range of loads to search: [low, high]"
+    )
+    values: list[PositiveRate] | None = Field(
+        default=None, min_length=1, max_length=MAX_LEVELS, description="loads to test"
     )
 
 
-class RampLoad(Searched):
+class ConstantLoad(LoadRange):
+    """The same rate during the whole trial."""
+
+    rate: PositiveRate | None = Field(default=None, description="events per second")
+
+
+class StepsLoad(LoadRange):
+    """One rate after the other."""
+
+    steps: list[tuple[Time, NonNegativeRate]] = Field(
+        min_length=1, max_length=MAX_LEVELS, description="list of [duration, rate], in this order"
+    )
+
+
+class RampLoad(LoadRange):
     """From one rate to another in a straight line."""
 
-    start: Level = Field(alias="from", description="rate at the beginning")
-    end: Level = Field(alias="to", description="rate at the end")
+    start: NonNegativeRate = Field(alias="from", description="rate at the beginning")
+    end: NonNegativeRate = Field(alias="to", description="rate at the end")
     over: Time = Field(description="time from the first to the last rate")
 
 
-class SpikesLoad(Searched):
+class SpikesLoad(LoadRange):
     """A base rate with a spike at the end of each period."""
 
-    base: Level = Field(description="rate between spikes")
-    peak: Load = Field(description="rate in a spike")
+    base: NonNegativeRate = Field(description="rate between spikes")
+    peak: PositiveRate = Field(description="rate in a spike")
     every: Time = Field(description="time from one spike to the next")
     length: Time = Field(description="length of a spike")
     over: Time | None = Field(default=None, description="how long there are spikes; default: the longest trial")
 
 
-class FluctuatingLoad(Searched):
+class FluctuatingLoad(LoadRange):
     """Karimov's experiment 5: full rate, low rate and full rate, each for a third of the time."""
 
-    rate: Load = Field(description="the full rate")
+    rate: PositiveRate = Field(description="the full rate")
     low: Low = Field(default=(0.333, False), description="the low rate, as a share of the full rate or as a rate")
     over: Time | None = Field(
         default=None, description="time of all three parts; default: warm-up and duration of a trial"
     )
 
 
-class ReplayLoad(Searched):
+class ReplayLoad(LoadRange):
     """A recorded series of rates."""
 
-    rates: list[Level] = Field(min_length=1, max_length=MOST_LEVELS, description="one rate per step")
+    rates: list[NonNegativeRate] = Field(min_length=1, max_length=MAX_LEVELS, description="one rate per step")
     step: Time = Field(default=SECOND, description="time that each rate lasts")
 
 
 Profile = Literal["constant", "steps", "ramp", "spikes", "fluctuating", "replay"]
-PROFILES: dict[Profile, type[Searched]] = {
+PROFILES: dict[Profile, type[LoadRange]] = {
     "constant": ConstantLoad,
     "steps": StepsLoad,
     "ramp": RampLoad,

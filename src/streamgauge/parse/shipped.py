@@ -1,4 +1,4 @@
-"""The experiments that come with streamgauge. The one place in this room that reads files: our own."""
+"""The built-in experiments. No other module of this package reads files."""
 
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -10,7 +10,7 @@ from streamgauge.parse.yaml_tree import Leaf, Table, compose
 def _root() -> Traversable:
     package = files("streamgauge")
     inside = package.joinpath("experiments")
-    # An editable install has them where they are written: experiments/ beside src/.
+    # in an editable install they are in experiments/ beside src/
     return inside if inside.is_dir() else package.joinpath("..", "..", "experiments")
 
 
@@ -25,19 +25,19 @@ def _found(folder: Traversable, prefix: str = "") -> dict[str, Traversable]:
 
 
 def shipped_names() -> tuple[str, ...]:
-    """Names of the experiments that can be run by name, such as ``quickstart``."""
+    """Names of the built-in experiments, such as ``quickstart``."""
     root = _root()
     return tuple(sorted(_found(root))) if root.is_dir() else ()
 
 
 def shipped_text(name: str) -> str:
-    """The text of one of them; KeyError if there is none of that name."""
+    """The text of a built-in experiment; raises KeyError if there is none with this name."""
     root = _root()
     return (_found(root) if root.is_dir() else {})[name].read_text("utf-8")
 
 
 def shipped_description(name: str) -> str:
-    """What one of them is for. It is not checked whether this machine can run it."""
+    """The description of a built-in experiment. The experiment is not validated."""
     root = compose(shipped_text(name), name, Problems())
     entry = root.entries.get("description") if isinstance(root, Table) else None
     return str(entry.node.value) if entry is not None and isinstance(entry.node, Leaf) else ""

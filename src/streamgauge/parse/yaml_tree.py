@@ -1,7 +1,7 @@
-"""YAML text to a tree of values that know their line and column.
+"""Parses YAML text to a tree of values with their line and column.
 
-Built from the parser's events with a stack of our own: no recursion that a deep file could exhaust, and
-anchors, tags and duplicate keys are seen before they can do anything.
+The tree is built from the events of the YAML parser with an explicit stack. So a deeply nested file cannot exhaust the
+recursion limit, and anchors, tags and duplicate keys are reported before they have an effect.
 """
 
 import re
@@ -12,25 +12,25 @@ from typing import NoReturn, TypeAlias
 from ruamel.yaml import YAML, events
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from streamgauge.parse.problems import Mark, Problems, shown
+from streamgauge.parse.problems import Location, Problems, printable
 
-MOST_BYTES = 64 * 1024
-"""The one limit of an experiment file, and of the value of an override."""
-TOO_LARGE = f"the experiment is larger than {MOST_BYTES // 1024} KiB, the limit for experiment files"
-_DEEPEST = 16
-_MOST_NODES = 2_500
+MAX_BYTES = 64 * 1024
+"""The largest experiment file, and the largest value of an override."""
+TOO_LARGE = f"the experiment is larger than {MAX_BYTES // 1024} KiB, the limit for experiment files"
+_MAX_DEPTH = 16
+_MAX_NODES = 2_500
 _INT = re.compile(r"[+-]?[0-9]{1,20}")  # every number of 64 bits
 _FLOAT = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?")
 _CONSTANTS = {"": None, "~": None, "null": None, "true": True, "false": False}
-_TOWER = re.compile(r"(?:[\[{] ?){32}")  # the YAML scanner looks 1,024 characters ahead at each of them
+_DEEP_NESTING = re.compile(r"(?:[\[{] ?){32}")  # at each of them the YAML scanner reads 1,024 characters ahead
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(slots=True)
 class Leaf:
-    """A scalar: text, number, truth value or nothing."""
+    """A scalar: text, a number, true, false or null."""
 
-    mark: Mark
+    location: Location
     value: str | int | float | bool | None
 
 
@@ -38,15 +38,15 @@ class Leaf:
 class Items:
     """A list."""
 
-    mark: Mark
+    location: Location
     items: list["Node"] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Entry:
-    """A key of a table with the place where it stands."""
+    """A key of a table: its location and its value."""
 
-    mark: Mark
+    location: Location
     node: "Node"
 
 
@@ -54,159 +54,167 @@ class Entry:
 class Table:
     """A mapping; keys are text."""
 
-    mark: Mark
+    location: Location
     entries: dict[str, Entry] = field(default_factory=dict)
 
 
 Node: TypeAlias = Leaf | Items | Table
 
 
-def plain(node: Node) -> object:
-    """The value of a node without its places. The depth is bounded by ``compose``."""
+def plain_value(node: Node) -> object:
+    """The value of a node without locations. ``compose`` limits the depth."""
     if isinstance(node, Leaf):
         return node.value
     if isinstance(node, Items):
-        return [plain(item) for item in node.items]
-    return {key: plain(entry.node) for key, entry in node.entries.items()}
+        return [plain_value(item) for item in node.items]
+    return {key: plain_value(entry.node) for key, entry in node.entries.items()}
 
 
 def decode(data: bytes, source: str) -> str:
-    """Bytes of a file as text, or the problem that they are none."""
+    """The bytes of a file as text; raises ExperimentError if they are not UTF-8."""
     problems = Problems()
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
-        problems.add(Mark(source, line, column), "", "the file is not encoded in UTF-8; save it as UTF-8")
+        problems.add(Location(source, line, column), "", "the file is not encoded in UTF-8; save it as UTF-8")
         raise problems.error() from None
 
 
-def compose(text: str, source: str, problems: Problems, fixed: Mark | None = None) -> Node:
-    """The tree of a YAML document. ``fixed`` is the mark of everything in an override.
+def compose(text: str, source: str, problems: Problems, override: Location | None = None) -> Node:
+    """The tree of a YAML document. ``override`` is the location of all nodes of an override.
 
-    What can be read past (duplicate keys, anchors, tags) is noted; what cannot raises all problems so far.
+    Duplicate keys, anchors and tags are added to ``problems``. Other problems raise all problems so far.
     """
-    if len(text) > MOST_BYTES or len(text.encode("utf-8", "surrogatepass")) > MOST_BYTES:
-        problems.add(fixed or Mark(source, 1, 1), "", TOO_LARGE)
+    if len(text) > MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        problems.add(override or Location(source, 1, 1), "", TOO_LARGE)
         raise problems.error()
-    builder = _Builder(source, fixed, problems)
-    tower = _TOWER.search(text)
-    if tower is not None:
-        builder.stop(builder.place(text, tower.start()), f"nested deeper than {_DEEPEST} levels")
+    builder = _Builder(source, override, problems)
+    nesting = _DEEP_NESTING.search(text)
+    if nesting is not None:
+        builder.stop(builder.locate(text, nesting.start()), f"nested deeper than {_MAX_DEPTH} levels")
     return builder.build(text.removeprefix("\ufeff"))
 
 
 class _Builder:
-    def __init__(self, source: str, fixed: Mark | None, problems: Problems) -> None:
+    def __init__(self, source: str, override: Location | None, problems: Problems) -> None:
         self._source = source
-        self._fixed = fixed
+        self._override = override
         self._problems = problems
         self._stack: list[Items | Table] = []
-        self._keys: list[tuple[str, Mark] | None] = []
+        self._keys: list[tuple[str, Location] | None] = []
         self._root: Node | None = None
         self._nodes = 0
         self._aliased = False
 
     def build(self, text: str) -> Node:
         for event in self._events(text):
-            self._take(event)
-        if self._aliased:  # what it stood for is not known, so nothing more can be said of the file
+            self._handle(event)
+        if self._aliased:  # its value is unknown, so the file cannot be validated further
             raise self._problems.error()
         if self._root is None:
-            if self._fixed:
-                self.stop(self._fixed, "is empty; set a value")
+            if self._override:
+                self.stop(self._override, "is empty; set a value")
             self.stop(
-                Mark(self._source, 1, 1), "the file is empty; an experiment needs name, workload, engine and find"
+                Location(self._source, 1, 1), "the file is empty; an experiment needs name, workload, engine and find"
             )
         return self._root
 
     def _events(self, text: str) -> Iterator[events.Event]:
-        end = self._fixed or Mark(self._source, 1, 1)
+        end = self._override or Location(self._source, 1, 1)
         try:
             yield from YAML(typ="safe", pure=True).parse(text)
         except MarkedYAMLError as error:
-            mark = error.problem_mark or error.context_mark
-            place = self._fixed or (Mark(self._source, mark.line + 1, mark.column + 1) if mark else end)
-            self.stop(place, f"invalid YAML: {_syntax(error.problem or error.context or 'it cannot be parsed')}")
+            location = error.problem_mark or error.context_mark
+            position = self._override or (
+                Location(self._source, location.line + 1, location.column + 1) if location else end
+            )
+            self.stop(position, f"invalid YAML: {_syntax(error.problem or error.context or 'it cannot be parsed')}")
         except YAMLError as error:
             offset = getattr(error, "position", None)
-            place = self.place(text, offset) if isinstance(offset, int) else end
-            self.stop(place, "invalid YAML: this character is not allowed in text")
-        # The YAML parser lets these escape on broken escapes and directives, such as "\UFFFFFFFF".
+            position = self.locate(text, offset) if isinstance(offset, int) else end
+            self.stop(position, "invalid YAML: this character is not allowed in text")
+        # the YAML parser raises these for broken escapes and directives, such as "\UFFFFFFFF"
         except (ValueError, OverflowError, IndexError, KeyError, TypeError, AttributeError, AssertionError):
             self.stop(end, "invalid YAML: it cannot be parsed")
 
-    def place(self, text: str, offset: int) -> Mark:
-        """The mark of the character at ``offset``."""
-        if self._fixed:
-            return self._fixed
-        return Mark(self._source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
+    def locate(self, text: str, offset: int) -> Location:
+        """The location of the character at ``offset``."""
+        if self._override:
+            return self._override
+        return Location(self._source, text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset))
 
-    def stop(self, mark: Mark, message: str) -> NoReturn:
-        """Nothing more can be read: raise all problems so far and this one."""
-        self._problems.add(mark, "", message)
+    def stop(self, location: Location, message: str) -> NoReturn:
+        """Raise all problems so far and this one, because the rest of the file cannot be read."""
+        self._problems.add(location, "", message)
         raise self._problems.error() from None
 
-    def _take(self, event: events.Event) -> None:
-        mark = self._fixed or Mark(self._source, event.start_mark.line + 1, event.start_mark.column + 1)
+    def _handle(self, event: events.Event) -> None:
+        location = self._override or Location(self._source, event.start_mark.line + 1, event.start_mark.column + 1)
         match event:
             case events.DocumentStartEvent():
                 if self._root is not None:
-                    self.stop(mark, "a second YAML document begins here; a file contains one experiment")
+                    self.stop(location, "a second YAML document begins here; a file contains one experiment")
                 if event.version or event.tags:
-                    self.stop(mark, "YAML directives are not supported; remove the lines that begin with %")
+                    self.stop(location, "YAML directives are not supported; remove the lines that begin with %")
             case events.AliasEvent():
                 self._aliased = True
                 self._problems.add(
-                    mark, "", f"YAML aliases such as *{shown(event.anchor)} are not supported; write the value again"
+                    location,
+                    "",
+                    f"YAML aliases such as *{printable(event.anchor)} are not supported; write the value again",
                 )
-                self._attach(Leaf(mark, None))
+                self._attach(Leaf(location, None))
             case events.ScalarEvent():
-                self._refuse(event, mark)
-                self._scalar(event, mark)
+                self._check(event, location)
+                self._scalar(event, location)
             case events.SequenceStartEvent():
-                self._refuse(event, mark)
-                self._open(Items(mark))
+                self._check(event, location)
+                self._open(Items(location))
             case events.MappingStartEvent():
-                self._refuse(event, mark)
-                self._open(Table(mark))
+                self._check(event, location)
+                self._open(Table(location))
             case events.SequenceEndEvent() | events.MappingEndEvent():
                 self._keys.pop()
                 self._attach(self._stack.pop())
 
-    def _refuse(self, event: events.ScalarEvent | events.CollectionStartEvent, mark: Mark) -> None:
+    def _check(self, event: events.ScalarEvent | events.CollectionStartEvent, location: Location) -> None:
         self._nodes += 1
-        if self._nodes > _MOST_NODES:
-            self.stop(mark, f"more than {_MOST_NODES:,} values, the limit for experiment files")
+        if self._nodes > _MAX_NODES:
+            self.stop(location, f"more than {_MAX_NODES:,} values, the limit for experiment files")
         if event.anchor is not None:
-            self._problems.add(mark, "", f"YAML anchors such as &{shown(event.anchor)} are not supported; remove it")
+            self._problems.add(
+                location, "", f"YAML anchors such as &{printable(event.anchor)} are not supported; remove it"
+            )
         if event.tag is not None:
             self._problems.add(
-                mark, "", f"YAML tags such as {shown(event.tag)} are not supported; quote the value if it is text"
+                location,
+                "",
+                f"YAML tags such as {printable(event.tag)} are not supported; quote the value if it is text",
             )
 
     def _open(self, node: Items | Table) -> None:
-        if self._waits_for_key():
-            self.stop(node.mark, "a key must be one word, not a list or a mapping")
-        if len(self._stack) >= _DEEPEST:
-            self.stop(node.mark, f"nested deeper than {_DEEPEST} levels")
+        if self._expects_key():
+            self.stop(node.location, "a key must be one word, not a list or a mapping")
+        if len(self._stack) >= _MAX_DEPTH:
+            self.stop(node.location, f"nested deeper than {_MAX_DEPTH} levels")
         self._stack.append(node)
         self._keys.append(None)
 
-    def _waits_for_key(self) -> bool:
+    def _expects_key(self) -> bool:
         return bool(self._stack) and isinstance(self._stack[-1], Table) and self._keys[-1] is None
 
-    def _scalar(self, event: events.ScalarEvent, mark: Mark) -> None:
+    def _scalar(self, event: events.ScalarEvent, location: Location) -> None:
         if _SURROGATE.search(event.value):
-            self.stop(mark, "incomplete character (a lone surrogate); write the complete one")
+            self.stop(location, "incomplete character (a lone surrogate); write the complete one")
         key = self._keys[-1] if self._keys else None
         if key is not None and event.style is None and not event.value:
-            mark = key[1]  # nothing stands there; YAML would point at the next line
-        if self._waits_for_key():
-            self._keys[-1] = (event.value, mark)
+            location = key[1]  # an empty value; YAML reports the next line as its location
+        if self._expects_key():
+            self._keys[-1] = (event.value, location)
         else:
-            self._attach(Leaf(mark, _resolve(event.value) if event.style is None else event.value))
+            self._attach(Leaf(location, _resolve(event.value) if event.style is None else event.value))
 
     def _attach(self, node: Node) -> None:
         if not self._stack:
@@ -218,18 +226,18 @@ class _Builder:
             return
         key = self._keys[-1]
         if key is None:
-            self.stop(node.mark, "an alias cannot be a key")
+            self.stop(node.location, "an alias cannot be a key")
         self._keys[-1] = None
         if key[0] in parent.entries:
-            first = parent.entries[key[0]].mark
+            first = parent.entries[key[0]].location
             where = f", first defined in line {first.line}" if first.line else ""
-            self._problems.add(key[1], shown(key[0]), f"duplicate key{where}; remove one of the two")
+            self._problems.add(key[1], printable(key[0]), f"duplicate key{where}; remove one of the two")
         else:
             parent.entries[key[0]] = Entry(key[1], node)
 
 
 def _resolve(text: str) -> str | int | float | bool | None:
-    """A plain scalar by the YAML 1.2 core schema. Numbers too long to be one stay text."""
+    """The value of a plain scalar by the YAML 1.2 core schema. Too long numbers stay text."""
     if text.lower() in _CONSTANTS:
         return _CONSTANTS[text.lower()]
     if _INT.fullmatch(text):

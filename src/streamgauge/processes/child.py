@@ -1,11 +1,13 @@
-"""Keep pandas out of processes that are held to milliseconds."""
+"""What a child process of streamgauge does first: read its specification, and keep its threads on time."""
 
 import ctypes
 import gc
+import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -15,11 +17,30 @@ import pyarrow as pa
 
 _PR_SET_TIMERSLACK = 29
 _SWITCH = 0.0005
-"""Seconds that one Python thread may keep the interpreter while another wants it: a tenth of a tick."""
+"""Seconds that one Python thread may keep the interpreter while another waits for it: a tenth of a send interval."""
 
 
-def quicken() -> None:
-    """Let sleeps end when they should and threads change quickly; no pauses for cyclic garbage: we make none."""
+def read_spec() -> bytes:
+    """All of the standard input: the specification of this process, with its secrets."""
+    text = b""
+    while received := os.read(0, 1 << 16):
+        text += received
+    return text
+
+
+def log(text: str) -> None:
+    """Write a line into the log of this process."""
+    os.write(1, text.encode() + b"\n")
+
+
+def on_sigterm(stop: Callable[[], object]) -> None:
+    """Call ``stop`` at SIGTERM. It runs between two instructions of the main thread, which may hold any lock: it may
+    only set flags."""
+    signal.signal(signal.SIGTERM, lambda *_: stop())
+
+
+def low_latency_mode() -> None:
+    """Let sleeps end on time and threads switch quickly; garbage is not collected, because no cycles are made."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -29,24 +50,24 @@ def quicken() -> None:
 
 
 class _NoPandas(MetaPathFinder):
-    """Finds no pandas, wherever it lies."""
+    """Finds no pandas, even if it is installed."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """Leave anything but pandas to the finders after this one."""
         if fullname == "pandas":
-            raise ModuleNotFoundError("Arrow is to do without pandas here", name=fullname)
+            raise ModuleNotFoundError("Arrow works without pandas here", name=fullname)
         return None
 
 
-def without_pandas() -> None:
-    """Let Arrow do without pandas in this process, as it does where none is installed.
+def hide_pandas() -> None:
+    """Let Arrow work without pandas in this process, as it does if pandas is not installed.
 
-    Its first conversion from or to numpy loads pandas, only to ask whether what it was given is a series. Where
-    pandas is installed (Spark wants it) that one call takes 0.4 s in which no other thread of ours can run: in the
-    middle of a load, under the lock of the queue. So the first conversion is made here, where it finds no pandas;
-    Arrow looks only once.
+    Arrow's first conversion from or to numpy imports pandas, only to check whether its argument is a series. If pandas
+    is installed (Spark needs it), that one call takes 0.4 s in which no other thread of this process can run: in the
+    middle of a load, while it holds the lock of the queue. So the first conversion is made here, where it finds no
+    pandas; Arrow looks only once.
     """
     finder = _NoPandas()
     sys.meta_path.insert(0, finder)

@@ -1,6 +1,7 @@
-"""The only clock. Everything else is told the time, or has none."""
+"""The only clock. Everything else gets the time as an argument, or has none."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,16 +16,51 @@ def elapsed_ns() -> int:
     return time.monotonic_ns()
 
 
+def sleep(seconds: float) -> None:
+    """Let this time pass."""
+    time.sleep(seconds)
+
+
+class SteadyWallClock:
+    """The wall clock as it was when it was last set, and from then on as the monotonic clock goes: never stepped."""
+
+    def __init__(self) -> None:
+        self._offset = 0
+        self.set()
+
+    def set(self) -> None:
+        """Set it to the wall clock."""
+        self._offset = time.time_ns() - time.monotonic_ns()
+
+    def micros(self, monotonic_ns: int) -> int:
+        """A moment of the monotonic clock as microseconds since 1970."""
+        return (monotonic_ns + self._offset) // 1_000
+
+    def now_us(self) -> int:
+        """This moment in microseconds since 1970."""
+        return self.micros(time.monotonic_ns())
+
+
+def wait_until(holds: Callable[[], bool], seconds: float, interval: float = 0.02) -> bool:
+    """Wait until it holds, at most so long; whether it does."""
+    ends = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > ends:
+            return False
+        time.sleep(interval)
+    return True
+
+
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """How long a virtual second takes: ``real`` seconds. 0 is as fast as it goes."""
+class VirtualPace:
+    """How long a simulated second takes: ``real`` seconds. 0 is as fast as it is computed."""
 
     real: float = 0.0
 
-    def wait(self, virtual_seconds: int) -> None:
-        """Let the real time of so many virtual seconds pass."""
+    def wait(self, simulated_seconds: int) -> None:
+        """Let the real time of so many simulated seconds pass."""
         if self.real > 0:
-            time.sleep(self.real * virtual_seconds)
+            time.sleep(self.real * simulated_seconds)
 
 
 @dataclass(frozen=True, slots=True)

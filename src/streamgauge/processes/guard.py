@@ -24,14 +24,14 @@ Order = dict[str, Any]
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LINUX = sys.platform == "linux"
-UNRULY = 5.0  # seconds that SIGKILL may take, and that the upper waits beyond the lower's grace
+KILL_TIMEOUT = 5.0  # seconds that SIGKILL may take, and that the outer guard waits longer than the inner one
 
 if LINUX:
     _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
 def say(**what: object) -> None:
-    """Tell the controller; if it is gone there is nobody to tell."""
+    """Write to the controller; if it is gone, the line is dropped."""
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(what).encode() + b"\n")
 
@@ -72,17 +72,17 @@ class Guard:
     def __init__(self, control: int, main: int, below: int | None) -> None:
         self.control, self.main, self.below = control, main, below
         self.code: int | None = None
-        self.told = False
+        self.signalled = False
         self.wake, writer = os.pipe()
         os.set_blocking(writer, False)
         os.set_blocking(self.wake, False)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._tell)
+            signal.signal(number, self._on_signal)
 
-    def _tell(self, *_: object) -> None:
-        self.told = True
+    def _on_signal(self, *_: object) -> None:
+        self.signalled = True
 
     def reap(self) -> None:
         """Collect the dead; remember how the main child ended."""
@@ -104,31 +104,31 @@ class Guard:
             os.read(self.wake, 4096)
         return os.read(self.control, 4096) if self.control in ready else None
 
-    def watch(self) -> bool:
+    def wait_for_reason(self) -> bool:
         """Until there is a reason to end. True if the controller is gone."""
         while True:
             self.reap()
-            if self.code is not None or self.told:
+            if self.code is not None or self.signalled:
                 return False
             heard = self.pause(None, control=True)
             if heard is not None:
                 return heard == b""
 
-    def end(self, grace: float) -> None:
-        """SIGTERM to all below, or the order to the guard below; after its grace SIGKILL, until none is left."""
+    def stop_children(self, timeout: float) -> None:
+        """SIGTERM to all below, or the order to the inner guard; after the timeout SIGKILL, until none is left."""
         me = os.getpid()
         if self.code is not None:
-            grace = 0.0  # the child is gone: what it left behind has no claim to time
+            timeout = 0.0  # the child is gone: what it left behind gets no time
         elif self.below is not None:
             os.close(self.below)
-            grace += UNRULY
+            timeout += KILL_TIMEOUT
         else:
             signal_all(descendants(me), self.main, signal.SIGTERM)
             signal_all(descendants(me), self.main, signal.SIGCONT)
-        ends = time.monotonic() + grace
+        ends = time.monotonic() + timeout
         while self._left(me) and time.monotonic() < ends:
             self.pause(0.02, control=False)
-        ends = time.monotonic() + UNRULY
+        ends = time.monotonic() + KILL_TIMEOUT
         while self._left(me) and time.monotonic() < ends:
             signal_all(descendants(me), self.main, signal.SIGKILL)
             self.pause(0.005, control=False)
@@ -138,7 +138,7 @@ class Guard:
         return bool(descendants(me)) or (self.main > 0 and self.code is None)
 
 
-def adopt() -> None:
+def become_subreaper() -> None:
     """Become the parent of all orphans below."""
     if LINUX:
         _prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -152,7 +152,7 @@ def pin(cores: list[int]) -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def become(order: Order, parent: int, stdin: int) -> None:
+def exec_child(order: Order, parent: int, stdin: int) -> None:
     """In the forked process: turn into the child."""
     os.setsid()
     if LINUX:
@@ -173,41 +173,48 @@ def become(order: Order, parent: int, stdin: int) -> None:
 
 
 def secret_pipe(secret: str) -> int:
-    """A file descriptor that yields the secret once; /dev/null without one."""
+    """A file descriptor that yields the secret once; /dev/null without one.
+
+    A pipe holds 64 KiB and has no reader yet, so a separate process writes it.
+    """
     if not secret:
         return os.open(os.devnull, os.O_RDONLY)
     reader, writer = os.pipe()
-    os.write(writer, secret.encode())
+    if os.fork() == 0:
+        os.close(reader)
+        with contextlib.suppress(OSError), os.fdopen(writer, "wb") as file:  # the child may end without reading
+            file.write(secret.encode())
+        os._exit(0)
     os.close(writer)
     return reader
 
 
-def clear(folder: str) -> None:
-    """Remove a folder that nobody needs any more."""
+def remove_folder(folder: str) -> None:
+    """Remove a folder that is no longer needed."""
     if folder:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def lower(order: Order, control: int) -> None:
+def inner_guard(order: Order, control: int) -> None:
     """The guard right above the child."""
     os.setsid()
-    adopt()
+    become_subreaper()
     stdin, me = secret_pipe(str(order.pop("secret"))), os.getpid()
     pid = os.fork()
     if pid == 0:
-        become(order, me, stdin)
+        exec_child(order, me, stdin)
     os.close(stdin)
     guard = Guard(control, pid, None)
     say(started=pid)
-    guard.watch()
-    guard.end(float(order["grace"]))
-    clear(order["scratch"])
+    guard.wait_for_reason()
+    guard.stop_children(float(order["stop_timeout"]))
+    remove_folder(order["temporary"])
     say(exited=guard.code)
 
 
-def upper(order: Order) -> None:
+def outer_guard(order: Order) -> None:
     """The guard that holds the controller's pipe. Without a child it only keeps the runtime folder."""
-    adopt()
+    become_subreaper()
     os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
     pid, below = 0, None
     if order["argv"]:
@@ -216,16 +223,16 @@ def upper(order: Order) -> None:
         if pid == 0:
             os.close(below)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the controller's pipe is the upper's alone
-            lower(order, reader)
+            inner_guard(order, reader)
             return
         os.close(reader)
     order.pop("secret", None)
     guard = Guard(0, pid, below)
-    orphaned = guard.watch()
-    guard.end(float(order["grace"]))
-    clear(order["scratch"])  # again: the guard below may have been killed
+    orphaned = guard.wait_for_reason()
+    guard.stop_children(float(order["stop_timeout"]))
+    remove_folder(order["temporary"])  # again: the guard below may have been killed
     if orphaned:
-        clear(order["runtime"])
+        remove_folder(order["runtime"])
 
 
 def read_order() -> Order:
@@ -243,4 +250,4 @@ def read_order() -> Order:
 if __name__ == "__main__":
     received = read_order()
     if received:
-        upper(received)
+        outer_guard(received)

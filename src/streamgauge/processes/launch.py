@@ -13,15 +13,26 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.processes import runtime_folder
-from streamgauge.processes.spec import CallReady, Child, FileReady, LaunchError, LineReady, PortReady, Readiness
+from streamgauge.processes.clock import wait_until
+from streamgauge.processes.placement import pin
+from streamgauge.processes.spec import (
+    LaunchError,
+    LineReady,
+    PortReady,
+    ProcessSpec,
+    Readiness,
+    RunningProcess,
+)
 
-__all__ = ["LaunchError", "Launcher", "Process"]
+__all__ = ["LaunchError", "Launcher", "LocalHost", "Process"]
 
 _GUARD = Path(__file__).with_name("guard.py")
 _LOOK_EVERY = 0.01
@@ -32,20 +43,20 @@ _LAST = 200
 
 
 class Process:
-    """A child that was started, seen through its guard. Satisfies ``transport.child.Running``."""
+    """A child that was started, seen through its guard."""
 
-    def __init__(self, child: Child, log: Path, runtime_folder: Path | None) -> None:
-        self.name, self.cores, self.log, self.grace = child.name, child.cores, log, child.grace
+    def __init__(self, spec: ProcessSpec, log: Path, runtime_folder: Path | None) -> None:
+        self.name, self.cores, self.log, self.stop_timeout = spec.name, spec.cores, log, spec.stop_timeout
         order = {
-            "argv": child.argv,
-            "env": dict(child.env),
-            "cores": child.cores,
+            "argv": spec.argv,
+            "env": dict(spec.env),
+            "cores": spec.cores,
             "log": str(log),
-            "grace": child.grace / SECOND,
-            "secret": child.secret,
-            "folder": str(child.folder) if child.folder else "",
+            "stop_timeout": spec.stop_timeout / SECOND,
+            "secret": spec.secret,
+            "folder": str(spec.working_folder) if spec.working_folder else "",
             "runtime": str(runtime_folder) if runtime_folder else "",
-            "scratch": str(child.scratch) if child.scratch else "",
+            "temporary": str(spec.temporary) if spec.temporary else "",
         }
         self._popen = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_GUARD)],
@@ -55,12 +66,18 @@ class Process:
             bufsize=0,
             start_new_session=True,
         )
-        self._said = b""
-        self._over = False
+        self._received = b""
+        self._closed = False
         self._pid: int | None = None
         self._code: int | None = None
-        assert self._popen.stdin is not None
-        self._popen.stdin.write(json.dumps(order).encode() + b"\n")
+        self._send(json.dumps(order).encode() + b"\n")
+
+    def _send(self, data: bytes) -> None:
+        """Write all of it to the guard: a pipe takes 64 KiB at a time."""
+        pipe = self._popen.stdin
+        assert pipe is not None
+        while data:
+            data = data[pipe.write(data) or 0 :]
 
     @property
     def guard(self) -> int:
@@ -69,34 +86,29 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """The child's own process id; waits for the guard to say it."""
-        while self._pid is None and not self._over:
+        """The child's own process id; waits for the guard to report it."""
+        while self._pid is None and not self._closed:
             self._listen(1.0)
         if self._pid is None:
             raise LaunchError(f"{self.name} was not started; its supervisor reported: {' / '.join(self.tail())}")
         return self._pid
 
-    @property
-    def pinned(self) -> tuple[int, ...]:
-        """The cores it is bound to; empty where the system cannot pin (macOS), and said so in the report."""
-        return self.cores if hasattr(os, "sched_setaffinity") else ()
-
     def _listen(self, seconds: float = 0.0) -> None:
-        """Take in what the guard has said."""
+        """Read what the guard has written."""
         out = self._popen.stdout
         assert out is not None
-        while not self._over and select.select([out], [], [], seconds)[0]:
+        while not self._closed and select.select([out], [], [], seconds)[0]:
             got = os.read(out.fileno(), 4096)
-            self._over = not got
-            self._said += got
-            *lines, self._said = self._said.split(b"\n")
+            self._closed = not got
+            self._received += got
+            *lines, self._received = self._received.split(b"\n")
             for line in lines:
-                told: dict[str, Any] = json.loads(line)
-                self._pid = told.get("started", self._pid)
-                if "exited" in told:
-                    self._code = told["exited"]
+                news: dict[str, Any] = json.loads(line)
+                self._pid = news.get("started", self._pid)
+                if "exited" in news:
+                    self._code = news["exited"]
             seconds = 0.0
-        if self._over:
+        if self._closed:
             self._popen.wait()
 
     def alive(self) -> bool:
@@ -106,7 +118,7 @@ class Process:
     def exit_code(self) -> int | None:
         """None while it runs; negative for the signal that ended it (−9 also when its guard was killed)."""
         self._listen()
-        if self._code is None and self._over:
+        if self._code is None and self._closed:
             self._code = -9
         return self._code
 
@@ -135,16 +147,16 @@ class Process:
                 pipe.write(b"stop\n")
 
     def stop(self) -> None:
-        """SIGTERM, its grace, SIGKILL, to it and all that it started; returns when they are gone."""
+        """SIGTERM, its timeout, SIGKILL, to it and all that it started; returns when they are gone."""
         self.request_stop()
-        ends = time.monotonic() + self.grace / SECOND + _KILL_ALLOWANCE
-        while not self._over and (left := ends - time.monotonic()) > 0:
+        ends = time.monotonic() + self.stop_timeout / SECOND + _KILL_ALLOWANCE
+        while not self._closed and (left := ends - time.monotonic()) > 0:
             self._listen(min(left, 0.2))
         for pipe in (self._popen.stdin, self._popen.stdout):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-        if not self._over:
+        if not self._closed:
             raise LaunchError(f"{self.name} (process {self._pid}) could not be ended: kill -9 had no effect on it")
 
 
@@ -153,33 +165,33 @@ class Launcher:
 
     def __init__(self, preferred: Path | None = None) -> None:
         """``preferred`` is where the runtime folder goes, normally $XDG_RUNTIME_DIR as the command line read it."""
-        self.runtime = runtime_folder.make(preferred)
+        self.runtime = runtime_folder.create(preferred)
         self._running: list[Process] = []
-        # A guard without a child: it removes the runtime folder if we are killed while no child runs.
-        self._keeper = Process(Child("runtime folder", ()), Path(os.devnull), self.runtime)
+        # A guard without a child: it removes the runtime folder if this process is killed while no child runs.
+        self._folder_guard = Process(ProcessSpec("runtime folder", ()), Path(os.devnull), self.runtime)
 
-    def start(self, child: Child, logs: Path) -> Process:
+    def start(self, spec: ProcessSpec, logs: Path) -> Process:
         """Start it, with its log in the folder ``logs``, and wait until it is ready."""
-        slug = re.sub(r"[^A-Za-z0-9]+", "-", child.name).strip("-")
-        process = Process(child, logs / f"{slug}.log", self.runtime)
+        slug = re.sub(r"[^A-Za-z0-9]+", "-", spec.name).strip("-")
+        process = Process(spec, logs / f"{slug}.log", self.runtime)
         self._running = [p for p in self._running if p.alive()] + [process]
         try:
-            self._await(process, child)
+            self._await(process, spec)
         except BaseException:
             process.stop()
             raise
         return process
 
-    def _await(self, process: Process, child: Child) -> None:
+    def _await(self, process: Process, spec: ProcessSpec) -> None:
         pid = process.pid
-        ends = time.monotonic() + child.deadline / SECOND
-        while not _ready(child.ready, process):
+        ends = time.monotonic() + spec.deadline / SECOND
+        while not _ready(spec.ready, process):
             code = process.exit_code()
             if code is not None:
-                said = f"{child.name} (process {pid}) {_ended(code)} before it was ready"
+                said = f"{spec.name} (process {pid}) {_ended(code)} before it was ready"
                 raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             if time.monotonic() > ends:
-                said = f"{child.name} did not {child.ready.text} within {format_duration(child.deadline)}"
+                said = f"{spec.name} did not {spec.ready.text} within {format_duration(spec.deadline)}"
                 raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             process._listen(_LOOK_EVERY)
 
@@ -188,7 +200,7 @@ class Launcher:
         for process in self._running:
             process.request_stop()
         try:
-            for process in [*self._running, self._keeper]:
+            for process in [*self._running, self._folder_guard]:
                 process.stop()
         finally:
             self._running = []
@@ -203,20 +215,56 @@ class Launcher:
         self.close()
 
 
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """The host of this machine: it starts processes through a launcher."""
+
+    launcher: Launcher
+    logs: Path
+    cache: Path
+    cores: tuple[int, ...] = ()
+    boot_cores: tuple[int, ...] = ()
+    message: Callable[[str], object] = lambda _: None
+    transport: str = ""
+
+    @property
+    def runtime(self) -> Path:
+        """The folder for sockets and shared memory, removed with the run."""
+        return self.launcher.runtime
+
+    def start(self, process: ProcessSpec, logs: Path | None = None) -> Process:
+        """Start it and wait until it is ready."""
+        folder = logs or self.logs
+        folder.mkdir(parents=True, exist_ok=True)
+        return self.launcher.start(process, folder)
+
+    def pin(self, processes: Sequence[RunningProcess]) -> None:
+        """Bind processes, and all that they started, to the cores."""
+        pin([process.guard for process in processes], self.cores)
+
+    def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until it holds, at most so long; whether it does."""
+        return wait_until(holds, seconds)
+
+    def monotonic_ns(self) -> int:
+        """The clock that everything is measured with."""
+        return time.monotonic_ns()
+
+    def say(self, message: str) -> None:
+        """Show the user what takes time."""
+        self.message(message)
+
+
 def _ready(ready: Readiness, process: Process) -> bool:
     match ready:
-        case FileReady(path):
-            return path.exists()
-        case LineReady(words):
-            return any(line.startswith(words) for line in process.tail(10_000))
+        case LineReady(prefix):
+            return any(line.startswith(prefix) for line in process.tail(10_000))
         case PortReady(port, host):
             try:
                 socket.create_connection((host, port), timeout=0.5).close()
             except OSError:
                 return False
             return True
-        case CallReady(ask):
-            return ask()
         case _:
             return True
 

@@ -1,31 +1,16 @@
-"""Where the roles of a trial run: the driver and the system under test never share a core if that can be."""
+"""The cores of a trial: the load driver and the system under test share none if the machine has two or more."""
 
 import os
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import psutil
 
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Cores of the driver (collector and controller with it) and of the system under test. Empty: unpinned."""
-
-    driver: tuple[int, ...] = ()
-    sut: tuple[int, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """For the report."""
-        if not self.sut:
-            return "nothing is pinned: the driver and the system under test share all cores"
-        return f"the driver on core {_list(self.driver)}, the system under test on core {_list(self.sut)}"
+from streamgauge.model.layout import Placement
 
 
 class NotEnoughCores(ValueError):
-    """More cores were asked for than this machine can give beside the driver."""
+    """The system under test needs more cores than this machine has beside the load driver."""
 
 
 def usable_cores() -> tuple[int, ...]:
@@ -33,10 +18,9 @@ def usable_cores() -> tuple[int, ...]:
     return tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else ()
 
 
-def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Placement:
-    """The SUT gets the last cores, as many as its options say (default one), the driver the others."""
+def assign_cores(wanted: int, cores: tuple[int, ...] | None = None) -> Placement:
+    """The system under test gets the last ``wanted`` cores, the load driver the others."""
     have = usable_cores() if cores is None else cores
-    wanted = int(options.get("cores", 1))
     most = max(len(have) - 1, 1)
     if have and wanted > most:
         raise NotEnoughCores(
@@ -48,28 +32,38 @@ def place(options: dict[str, Any], cores: tuple[int, ...] | None = None) -> Plac
     return Placement(have[:-wanted], have[-wanted:])
 
 
-def bind(roots: Sequence[int], cores: tuple[int, ...]) -> None:
+@contextmanager
+def controller_pinned(cores: tuple[int, ...]) -> Iterator[None]:
+    """Keep this process on the cores of the load driver for a while."""
+    if not cores:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def pin(roots: Sequence[int], cores: tuple[int, ...]) -> None:
     """Bind these processes and all below them to cores, thread by thread. What they start later inherits it.
 
-    Twice, for a thread that is born meanwhile has the cores of its parent.
+    Twice, because a thread that starts meanwhile has the cores of its parent.
     """
     if not cores or not hasattr(os, "sched_setaffinity"):
         return
     for _ in range(2):
         for root in roots:
-            for process in _family(root):
+            for process in _process_tree(root):
                 for thread in process.threads():
                     with suppress(OSError):  # it has ended
                         os.sched_setaffinity(thread.id, cores)
 
 
-def _family(root: int) -> list[psutil.Process]:
+def _process_tree(root: int) -> list[psutil.Process]:
     try:
         first = psutil.Process(root)
         return [p for p in (first, *first.children(recursive=True)) if p.is_running()]
     except psutil.NoSuchProcess:
         return []
-
-
-def _list(cores: tuple[int, ...]) -> str:
-    return ", ".join(map(str, cores))

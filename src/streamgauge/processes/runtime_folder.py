@@ -13,7 +13,7 @@ from streamgauge.processes.procfs import parse_stat
 
 _SHARED = Path("/dev/shm")  # noqa: S108 - the folder in it belongs to one user alone, mode 0700
 _FALLBACK = Path("/tmp")  # noqa: S108
-LONGEST_SOCKET = 100
+MAX_SOCKET_PATH = 100
 
 
 class RuntimeFolderError(OSError):
@@ -36,7 +36,7 @@ def _start_time(pid: int) -> int | None:
         return None
 
 
-def _home(preferred: Path | None) -> Path:
+def _user_folder(preferred: Path | None) -> Path:
     """The user's own folder, made with mode 0700. One that somebody else could have prepared is refused."""
     base = preferred or (_SHARED if _SHARED.is_dir() else _FALLBACK)
     home = base / f"streamgauge-{os.getuid()}"
@@ -50,10 +50,10 @@ def _home(preferred: Path | None) -> Path:
     return home
 
 
-def sweep(preferred: Path | None = None) -> tuple[Path, ...]:
+def remove_stale(preferred: Path | None = None) -> tuple[Path, ...]:
     """Remove the folders of owners that are dead. What was removed."""
     gone = []
-    for folder in _home(preferred).iterdir():
+    for folder in _user_folder(preferred).iterdir():
         pid, _, rest = folder.name.partition("-")
         started = rest.partition("-")[0]
         if pid.isdigit() and started.isdigit() and _start_time(int(pid)) != int(started):
@@ -62,14 +62,14 @@ def sweep(preferred: Path | None = None) -> tuple[Path, ...]:
     return tuple(gone)
 
 
-def make(preferred: Path | None = None) -> Path:
+def create(preferred: Path | None = None) -> Path:
     """A new runtime folder of this process. ``preferred`` is $XDG_RUNTIME_DIR, read by the command line."""
-    sweep(preferred)
+    remove_stale(preferred)
     pid = os.getpid()
-    folder = _home(preferred) / f"{pid}-{_start_time(pid)}-{secrets.token_hex(3)}"
-    if len(str(folder)) > LONGEST_SOCKET - 20:
+    folder = _user_folder(preferred) / f"{pid}-{_start_time(pid)}-{secrets.token_hex(3)}"
+    if len(str(folder)) > MAX_SOCKET_PATH - 20:
         raise RuntimeFolderError(
-            f"{folder} is too long for the path of a socket ({LONGEST_SOCKET} characters); "
+            f"{folder} is too long for the path of a socket ({MAX_SOCKET_PATH} characters); "
             "set XDG_RUNTIME_DIR to a shorter folder"
         )
     folder.mkdir(mode=0o700)

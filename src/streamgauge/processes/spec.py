@@ -1,4 +1,4 @@
-"""A child process, described. Engines and transports describe; only ``run``'s launcher starts."""
+"""A child process as a value, and the host that starts it. Engines and transports describe; only the host starts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,25 +19,14 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True)
-class FileReady:
-    """Ready when this file is there."""
-
-    path: Path
-
-    @property
-    def text(self) -> str:
-        return f"make the file {self.path.name}"
-
-
-@dataclass(frozen=True, slots=True)
 class LineReady:
-    """Ready when its log has a line that starts with these words."""
+    """Ready when its log has a line that begins with this prefix."""
 
-    words: str = "ready"
+    prefix: str = "ready"
 
     @property
     def text(self) -> str:
-        return f"say {self.words}"
+        return f"print {self.prefix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +41,14 @@ class PortReady:
         return f"accept connections on port {self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class CallReady:
-    """Ready when the function says so. ``text`` completes "it did not …"."""
-
-    ask: Callable[[], bool]
-    text: str = "become ready"
-
-
-Readiness = Started | FileReady | LineReady | PortReady | CallReady
+Readiness = Started | LineReady | PortReady
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
-    """A process to start: what, where, and how to tell that it is ready.
+class ProcessSpec:
+    """A process to start: the command, where it runs, and how to know that it is ready.
 
-    ``secret`` goes to its standard input, and is in no listing, file or environment.
+    ``secret`` goes to its standard input, and is in no process listing, file or environment.
     """
 
     name: str
@@ -76,13 +57,13 @@ class Child:
     cores: tuple[int, ...] = ()
     ready: Readiness = Started()
     deadline: int = 20 * SECOND
-    grace: int = 2 * SECOND
+    stop_timeout: int = 2 * SECOND
     """How long it may take to end by itself after SIGTERM."""
     secret: str = field(default="", repr=False)
-    folder: Path | None = None
+    working_folder: Path | None = None
     """Where it runs; None: where the controller runs."""
-    scratch: Path | None = None
-    """A folder that lives as long as it does: removed at its end, also after kill -9 of the controller."""
+    temporary: Path | None = None
+    """A folder that exists as long as the process: it is removed at its end, even after kill -9 of the controller."""
 
 
 class LaunchError(RuntimeError):
@@ -97,12 +78,15 @@ class LaunchError(RuntimeError):
         self.sentence, self.log = sentence, tuple(log)
 
 
-class Running(Protocol):
+class RunningProcess(Protocol):
     """A child that was started."""
 
     @property
+    def name(self) -> str: ...
+
+    @property
     def pid(self) -> int:
-        """Its process, which leads a session and group of its own."""
+        """Its process, which leads a separate session and group."""
 
     @property
     def guard(self) -> int:
@@ -116,16 +100,67 @@ class Running(Protocol):
     def tail(self, lines: int = 20) -> tuple[str, ...]:
         """The last lines of its log."""
 
+    def wait(self, seconds: float) -> int | None:
+        """Wait until it ended, at most so long; its exit code, or None."""
+
+    def request_stop(self) -> None:
+        """Begin to end it, without waiting."""
+
     def stop(self) -> None:
-        """SIGTERM, its grace, SIGKILL, to it and all that it started; waits until they are gone."""
+        """SIGTERM, its timeout, SIGKILL, to it and all that it started; waits until they are gone."""
 
 
-class Starts(Protocol):
-    """What engines are handed: the one place that starts children."""
+class Starter(Protocol):
+    """Starts processes: a launcher, or the host of a run."""
+
+    @property
+    def runtime(self) -> Path:
+        """The folder for sockets, removed with the run."""
+
+    def start(self, spec: ProcessSpec, logs: Path, /) -> RunningProcess:
+        """Start it, with its log in the folder ``logs``, and wait until it is ready."""
+
+
+class Host(Protocol):
+    """What a run lends to engines and transports: cores, folders, a clock, and the only way to start processes."""
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores of the system under test or of the broker; empty if nothing can be pinned."""
+
+    @property
+    def boot_cores(self) -> tuple[int, ...]:
+        """The cores that it may use until it is warm."""
 
     @property
     def runtime(self) -> Path:
         """The folder for sockets and shared memory, removed with the run."""
 
-    def start(self, child: Child, logs: Path) -> Running:
-        """Start it and wait until it is ready; raises with the last lines of its log if it does not become so."""
+    @property
+    def logs(self) -> Path:
+        """Where the logs of its processes and its working files go."""
+
+    @property
+    def cache(self) -> Path:
+        """The user's cache of downloaded files."""
+
+    @property
+    def transport(self) -> str:
+        """The name of the run's transport, whose connector a system may need at its start."""
+
+    def start(self, process: ProcessSpec, logs: Path | None = None) -> RunningProcess:
+        """Start it and wait until it is ready; raises LaunchError with the end of its log if it does not become so.
+
+        Its log goes into ``logs``, else into the folder of the host.
+        """
+
+    def pin(self, processes: Sequence[RunningProcess]) -> None:
+        """Bind processes, and all that they started, to the cores."""
+
+    def until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Wait until it holds, at most so long; whether it does."""
+
+    def monotonic_ns(self) -> int: ...
+
+    def say(self, message: str) -> None:
+        """Show the user what takes time."""

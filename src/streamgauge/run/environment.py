@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 import streamgauge
-from streamgauge.install.java import from_answer, from_release
+from streamgauge.install.java import parse_release, parse_version
 
 VERSION = 1
 """Of the keys of ``capture``."""
@@ -212,13 +212,13 @@ def _java() -> Fact | None:
 
 def java_release(text: str) -> Fact | None:
     """Version and vendor from the ``release`` file of a Java home."""
-    said = from_release(text)
+    said = parse_release(text)
     return {"version": said[0], "vendor": said[1] or None} if said else None
 
 
 def java_version(text: str) -> Fact:
     """The same from ``java -version``."""
-    version, vendor = from_answer(text) or (None, None)
+    version, vendor = parse_version(text) or (None, None)
     return {"version": version, "vendor": vendor}
 
 

@@ -1,4 +1,4 @@
-"""Explore: Experiment → Findings. The main loop of a run.
+"""Explore: Experiment → results. The main loop of a run.
 
 search.next(past) → Trial → execute → measure → decide → stored → past, until the search needs no further trial. All
 state is in the store, so a resumed run continues in the same way.
@@ -6,92 +6,84 @@ state is in the store, so a resumed run continues in the same way.
 
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
-from streamgauge.engines.contract import Engine, RealEngine, StandingEngine, appends, continuous, trigger_of
+from streamgauge.engines.contract import Engine, Traits
 from streamgauge.engines.registry import engines
-from streamgauge.judge import Watch, decide, measure
+from streamgauge.judge import EarlyStopRule, decide, measure
 from streamgauge.model.experiment import EngineChoice, Experiment
-from streamgauge.model.finding import Told
-from streamgauge.model.options import Params
+from streamgauge.model.finding import TrialResult
+from streamgauge.model.layout import Placement
+from streamgauge.model.options import Options
 from streamgauge.model.profile import LoadProfile, constant, planned_load, scaled
-from streamgauge.model.trial import Ask, Trial
+from streamgauge.model.trial import Trial, TrialRequest
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.processes.clock import Clock
-from streamgauge.run.driver.send_schedule import send_interval
-from streamgauge.run.limits import Limits
-from streamgauge.run.result import Explored, answer, hint_of, spent
+from streamgauge.processes.launch import Launcher, LocalHost
+from streamgauge.processes.placement import assign_cores
+from streamgauge.run.result import RunResult, result_of, stored_hint, trial_time_ns
 from streamgauge.run.trial.execute import execute
-from streamgauge.run.trial.setup import Listener, Silence
+from streamgauge.run.trial.setup import (
+    DiscardingRecorder,
+    EarlyStop,
+    NullObserver,
+    Observer,
+    Recorder,
+    RunContext,
+    RunLimits,
+    TrialSetup,
+)
 from streamgauge.search import build
 from streamgauge.store import Run
-from streamgauge.workloads.contract import Workload, has_reference
+from streamgauge.transports.registry import transports
+from streamgauge.workloads.contract import has_reference
 from streamgauge.workloads.parameters import Windowed, shortest_checked
 from streamgauge.workloads.registry import workloads
-
-if TYPE_CHECKING:
-    from streamgauge.run.systems import Systems
-    from streamgauge.transports.kafka.transport import Kafka
 
 
 def explore(
     experiment: Experiment,
     run: Run,
-    limits: Limits = Limits(),  # noqa: B008 (frozen)
-    listener: Listener | None = None,
-) -> Explored:
+    limits: RunLimits = RunLimits(),  # noqa: B008 (frozen)
+    observer: Observer | None = None,
+) -> RunResult:
     """Run trials until every engine has its results, and store these."""
-    listener, ended = listener or Silence(), ""
-    with (
-        _kafka(experiment, run, limits, listener) as kafka,
-        _systems(experiment, run, limits, listener, kafka) as systems,
-    ):
-        ground, begun = _Ground(systems, kafka), Clock().wall_ns()
-        exploration = _Exploration(experiment, run, limits, listener, ground, run.trial_count(), spent(run), begun)
+    ended = ""
+    with open_run(experiment, run.id, run.sessions, limits, observer or NullObserver()) as context:
+        exploration = _Exploration(experiment, run, context, run.trial_count(), trial_time_ns(run), Clock().wall_ns())
         for choice in experiment.engines:
             ended = exploration.searches(choice)
             if ended:
                 break
-    explored = answer(experiment, run, ended)
-    run.write_conclusion(explored.findings, explored.ended, explored.exit_code, explored.spent)
-    return explored
+    result = result_of(experiment, run, ended)
+    run.write_conclusion(result.findings, result.ended, result.exit_code, result.trial_time_ns)
+    return result
 
 
 @contextmanager
-def _kafka(experiment: Experiment, run: Run, limits: Limits, listener: Listener) -> Iterator["Kafka | None"]:
-    """The Kafka brokers of the run; None if its events are in the queue."""
-    if experiment.transport.name != "kafka":
-        yield None
+def open_run(
+    experiment: Experiment, run: str, folder: Path, limits: RunLimits, observer: Observer
+) -> Iterator[RunContext]:
+    """What the trials of a run share: its open transport, and the systems that stay up."""
+    chosen = [(engines()[choice.name], options_of(choice)) for choice in experiment.engines]
+    if all(engine.traits(options).simulated for engine, options in chosen):
+        yield RunContext(limits, observer)
         return
-    from streamgauge.transports.kafka.transport import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
+    from streamgauge.run.systems import SystemPool  # noqa: PLC0415 - Arrow Flight only if a process is started
 
-    ground = Ground(limits.cache, limits.runtime, limits.cluster)
-    with kafka_of(experiment.transport, run.id, run.sessions, ground, listener.said) or nullcontext() as kafka:
-        yield kafka
-
-
-@contextmanager
-def _systems(
-    experiment: Experiment, run: Run, limits: Limits, listener: Listener, kafka: "Kafka | None"
-) -> Iterator["Systems | None"]:
-    """The systems under test that serve several trials; None if no engine of the experiment has one."""
-    if not any(isinstance(engines().get(choice.name), StandingEngine) for choice in experiment.engines):
-        yield None
-        return
-    from streamgauge.run.systems import Systems  # noqa: PLC0415 (Arrow Flight only where a process is started)
-
-    with Systems(run.sessions, limits.runtime, listener.said, kafka) as systems:
-        yield systems
-
-
-class _Ground(NamedTuple):
-    """What keeps running between the trials of a run."""
-
-    systems: "Systems | None"
-    kafka: "Kafka | None"
+    cores = max(int(engine.layout(options, 1).cores) for engine, options in chosen)
+    with ExitStack() as stack:
+        launcher = stack.enter_context(Launcher(limits.runtime))
+        host = LocalHost(launcher, folder, limits.cache, assign_cores(cores).driver, (), observer.message)
+        transport = transports()[experiment.transport.name]
+        options = transport.resolve(experiment.transport.options)
+        opened = stack.enter_context(transport.open(options, run, host, limits.secrets))
+        systems = stack.enter_context(SystemPool(folder))
+        yield RunContext(limits, observer, opened, systems)
 
 
 @dataclass(slots=True)
@@ -100,20 +92,18 @@ class _Exploration:
 
     experiment: Experiment
     run: Run
-    limits: Limits
-    listener: Listener
-    ground: _Ground
+    context: RunContext
     trials: int
-    spent: int
-    begun: int
+    trial_time_ns: int
+    began_ns: int
     """When this segment of the run began: the run itself, or its last resume. Nanoseconds since 1970."""
 
     def searches(self, choice: EngineChoice) -> str:
         """Run the searches of one engine, one after each start. Returns why the whole run ends here, or nothing."""
         for start in range(self.experiment.search.starts):
             ended = self._search(choice, start)
-            if self.ground.systems is not None:
-                self.ground.systems.release(choice.label)
+            if self.context.systems is not None:
+                self.context.systems.release(choice.label)
             if ended:
                 return ended
         return ""
@@ -121,73 +111,90 @@ class _Exploration:
     def _search(self, choice: EngineChoice, start: int) -> str:
         """Run the whole search after one start of the engine. Returns why the whole run ends here, or nothing."""
         past = list(self.run.trial_results(choice.label))
-        begun = any(told.ask.start == start for told in past)
-        hint = hint_of(self.run, choice.label, start) if begun else self._hint(choice)
+        resumed = any(result.ask.start == start for result in past)
+        hint = stored_hint(self.run, choice.label, start) if resumed else self._hint(choice)
         search = build(self.experiment, choice.label, hint, start)
-        earlier = self.trials - sum(told.ask.start == start for told in past)
-        expected = earlier + search.forecast().likely
+        earlier = self.trials - sum(result.ask.start == start for result in past)
+        expected = earlier + search.forecast().likely_trials
         while True:
-            stop = next((told for told in past if told.verdict.stops_run), None)
+            stop = next((result for result in past if result.verdict.stops_run), None)
             if stop:
                 return (
                     f"{choice.label} failed in trial {stop.trial} and would fail at every other load; fix the job "
                     "and run again"
                 )
-            ask = search.next(past)
-            if ask is None:
+            request = search.next(past)
+            if request is None:
                 return ""
-            if not self._affordable():
-                return f"the budget of {format_duration(self.limits.budget or 0)} is used up"
-            trial = trial_of(self.experiment, choice, ask, self.trials + 1)
-            self.listener.begun(trial, expected)
-            past.append(self._answer(trial, choice, exact=not hint or not self.experiment.trial.early))
+            if not self._within_budget():
+                return f"the budget of {format_duration(self.context.limits.budget or 0)} is used up"
+            trial = trial_of(self.experiment, choice, request, self.trials + 1)
+            self.context.observer.trial_started(trial, expected)
+            past.append(self._run_trial(trial, choice, exact=not hint or not self.experiment.trial.early))
 
     def _hint(self, choice: EngineChoice) -> float:
         """A load near the limit, measured in the warm-up of a system that serves several trials; 0 if unknown."""
-        systems = self.ground.systems
+        systems = self.context.systems
         if systems is None or self.experiment.dimension.name != "load" or self.experiment.what == "nothing":
             return 0.0
-        first = trial_of(self.experiment, choice, Ask("load", 1.0, "measure"), 0)
-        engine, workload = engines()[choice.name], workloads()[first.workload]
-        return systems.hint(engine, first, workload)
+        first = trial_of(self.experiment, choice, TrialRequest("load", 1.0, "measure"), 0)
+        return systems.estimate_limit(self._setup(first, choice, DiscardingRecorder(self.run.sessions), exact=True))
 
-    def _affordable(self) -> bool:
+    def _within_budget(self) -> bool:
         """Whether a further trial fits into the budget. The first trial is always run: a result needs one."""
-        plan, budget = self.experiment.trial, self.limits.budget
-        return budget is None or not self.trials or self.spent + (plan.warmup or 0) + plan.duration <= budget
+        plan, budget = self.experiment.trial, self.context.limits.budget
+        return budget is None or not self.trials or self.trial_time_ns + (plan.warmup or 0) + plan.duration <= budget
 
-    def _answer(self, trial: Trial, choice: EngineChoice, *, exact: bool) -> Told:
+    def _setup(self, trial: Trial, choice: EngineChoice, recorder: Recorder, *, exact: bool) -> TrialSetup:
+        rule = EarlyStopRule(_watched(trial, self.experiment), self.experiment.objectives, exact)
+        setup = setup_of(trial, choice.name, recorder, self.context, rule)
+        # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
+        base = setup.workload.params.from_resolved(self.experiment.workload.params)
+        return replace(setup, work=setup.workload.work(setup.params) / setup.workload.work(base))
+
+    def _run_trial(self, trial: Trial, choice: EngineChoice, *, exact: bool) -> TrialResult:
         """Run, judge and store one trial, and return its verdict for the search.
 
         ``exact``: the search uses the limit that the trial estimates, because the warm-up gave no estimate of it.
         """
-        objectives = self.experiment.objectives
-        engine, workload = engines()[choice.name], workloads()[trial.workload]
-        # a simulated capacity is that of the job as the file gives it; a searched dimension makes it harder or easier
-        asked = workload.params.from_resolved(self.experiment.workload.params)
-        work = workload.work(workload.params.from_resolved(trial.params)) / workload.work(asked)
-        partial = self.run.begin(trial)
-        watch = Watch(_watched(trial, self.experiment), objectives, exact)
-        recording = execute(
-            trial,
-            engine,
-            workload,
-            watch,
-            partial,
-            listener=self.listener,
-            limits=self.limits,
-            work=work,
-            systems=self.ground.systems,
-            kafka=self.ground.kafka,
-        )
-        if recording.facts.wall_ns is not None:  # in real time: pauses between run segments are no time spent
-            recording = replace(recording, facts=replace(recording.facts, segment_ns=self.begun))
+        objectives, partial = self.experiment.objectives, self.run.begin(trial)
+        recording = execute(self._setup(trial, choice, partial, exact=exact))
+        if recording.facts.wall_ns is not None:  # in real time: pauses between run segments are told from time spent
+            recording = replace(recording, facts=replace(recording.facts, segment_ns=self.began_ns))
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)
         partial.finish(recording, measurement, verdict)
-        self.trials, self.spent = self.trials + 1, self.spent + len(recording.seconds) * SECOND
-        self.listener.judged(trial, measurement, verdict)
-        return Told(trial.ask, verdict, trial.number)
+        self.trials, self.trial_time_ns = self.trials + 1, self.trial_time_ns + len(recording.seconds) * SECOND
+        self.context.observer.trial_judged(trial, measurement, verdict)
+        return TrialResult(trial.ask, verdict, trial.number)
+
+
+def options_of(choice: EngineChoice) -> Options:
+    """The options of an engine of the experiment, as its own class of options."""
+    return engines()[choice.name].options.from_resolved(choice.options)
+
+
+def setup_of(
+    trial: Trial, engine: str | Engine, recorder: Recorder, context: RunContext, rule: EarlyStop
+) -> TrialSetup:
+    """A trial with its engine, its workload and the cores that they get."""
+    found = engines()[engine] if isinstance(engine, str) else engine
+    options = found.options.from_resolved(trial.options)
+    workload, traits = workloads()[trial.workload], found.traits(options)
+    layout = found.layout(options, trial.instances)
+    return TrialSetup(
+        trial=trial,
+        engine=found,
+        options=options,
+        workload=workload,
+        params=workload.params.from_resolved(trial.params),
+        traits=traits,
+        layout=layout,
+        early_stop=rule,
+        recorder=recorder,
+        context=context,
+        placement=Placement() if traits.simulated else assign_cores(int(layout.cores)),
+    )
 
 
 def _watched(trial: Trial, experiment: Experiment) -> Trial:
@@ -195,54 +202,55 @@ def _watched(trial: Trial, experiment: Experiment) -> Trial:
     return trial if experiment.trial.early else replace(trial, ask=replace(trial.ask, purpose="confirm"))
 
 
-def trial_of(experiment: Experiment, choice: EngineChoice, ask: Ask, number: int) -> Trial:
-    """The trial for ``ask``. It depends only on the experiment, the ask and the number."""
-    at = {**dict(ask.fixed), ask.dimension: ask.value}
+def trial_of(experiment: Experiment, choice: EngineChoice, request: TrialRequest, number: int) -> Trial:
+    """The trial for ``request``. It depends only on the experiment, the request and the number."""
+    at = {**dict(request.fixed), request.dimension: request.value}
     load = at.pop("load", None)
     instances = at.pop("instances", None)
-    params = {**experiment.workload.params, **{name: _like(value) for name, value in at.items()}}
-    plan, engine, workload = experiment.trial, engines().get(choice.name), workloads()[experiment.workload.name]
-    typed = workload.params.from_resolved(params)
+    params = {**experiment.workload.params, **{name: _as_integer(value) for name, value in at.items()}}
+    plan, traits = experiment.trial, engines()[choice.name].traits(options_of(choice))
     return Trial(
         number=number,
-        ask=ask,
+        ask=request,
         workload=experiment.workload.name,
         params=params,
         engine=choice.label,
         options=choice.options,
         instances=round(instances or _instances(experiment, choice)),
-        profile=_profile(experiment, load, workload.rate(typed)),
+        profile=_profile(experiment, load, params),
         duration=plan.duration,
         limit=plan.limit,
         warmup=plan.warmup,
         warmup_limit=plan.warmup_limit,
         queue_bound=plan.queue_bound,
-        seed=_seed(experiment.seed, choice.label, ask, number),
+        seed=_seed(experiment.seed, choice.label, request, number),
         partitions=plan.partitions,
         drivers=plan.drivers,
         stall=plan.stall,
         transport=experiment.transport,
-        trigger=trigger_of(engine, choice.options),
-        least=_least(engine, choice, workload, typed),
-        send_interval=_interval(experiment, choice, load),
+        trigger=traits.batch_interval_ns,
+        least=_least(experiment, traits, params),
+        send_interval=_send_interval(experiment, choice, traits, load),
     )
 
 
-def _interval(experiment: Experiment, choice: EngineChoice, load: float | None) -> int:
+def _send_interval(experiment: Experiment, choice: EngineChoice, traits: Traits, load: float | None) -> int:
     """The send interval of an engine that processes events as they arrive; 0 (the default) with micro-batches."""
-    if not continuous(engines().get(choice.name), choice.options):
+    if not traits.continuous:
         return 0
-    asked = [o.threshold for o in experiment.objectives if o.metric in ("event-time", "processing-time")]
+    wanted = [o.threshold for o in experiment.objectives if o.metric in ("event-time", "processing-time")]
     partitions = experiment.trial.partitions or int(choice.options.get("cores", 1))
-    kafka = experiment.transport.name == "kafka"
-    return send_interval(kafka, load or math.inf, partitions, round(min(asked, default=0.0)))
+    transport = transports()[experiment.transport.name]
+    return transport.send_interval_ns(load or math.inf, partitions, round(min(wanted, default=0.0)))
 
 
-def _least(engine: Engine | None, choice: EngineChoice, workload: Workload[Any], params: Params) -> int:
+def _least(experiment: Experiment, traits: Traits, params: dict[str, Any]) -> int:
     """Nanoseconds that a trial must last until outputs can be checked; 0 if no window has to close."""
-    if not isinstance(engine, RealEngine) or not isinstance(params, Windowed) or not has_reference(workload, params):
+    workload = workloads()[experiment.workload.name]
+    resolved = workload.params.from_resolved(params)
+    if traits.simulated or not traits.closes_windows or not isinstance(resolved, Windowed):
         return 0
-    return shortest_checked(params, trigger_of(engine, choice.options)) if appends(engine, choice.options) else 0
+    return shortest_checked(resolved, traits.batch_interval_ns) if has_reference(workload, resolved) else 0
 
 
 def _instances(experiment: Experiment, choice: EngineChoice) -> float:
@@ -250,21 +258,19 @@ def _instances(experiment: Experiment, choice: EngineChoice) -> float:
     return max(*experiment.instances.values, float(choice.options.get("instances", 1)), 1.0)
 
 
-def _like(value: float) -> float | int:
+def _as_integer(value: float) -> float | int:
     """The value as a whole number if it is one: counts and durations are, even if a search computed them."""
     return int(value) if value == int(value) else value
 
 
-def _profile(experiment: Experiment, load: float | None, implied: float | None) -> LoadProfile:
-    """The load profile of a trial: the experiment's profile, scaled to ``load`` if it is given.
-
-    Without a profile and a given load it is the load that the workload ``implied``.
-    """
+def _profile(experiment: Experiment, load: float | None, params: dict[str, Any]) -> LoadProfile:
+    """The load profile of a trial: the experiment's profile, scaled to ``load`` if it is given."""
     shape = experiment.profile
     if load is None:
         if shape is not None:
             return shape
-        load = implied
+        workload = workloads()[experiment.workload.name]
+        load = workload.rate(workload.params.from_resolved(params))
         if load is None:
             raise ValueError(
                 "a trial needs a load: the experiment has no profile and its workload does not define a rate"
@@ -275,7 +281,9 @@ def _profile(experiment: Experiment, load: float | None, implied: float | None) 
     return scaled(shape, lambda rate: rate * factor)
 
 
-def _seed(root: int, engine: str, ask: Ask, number: int) -> int:
+def _seed(root: int, engine: str, request: TrialRequest, number: int) -> int:
     """A different seed for every trial, which is the same if the run is resumed."""
-    named = repr((root, engine, ask.dimension, ask.value, ask.purpose, ask.fixed, ask.repetition, number))
+    named = repr(
+        (root, engine, request.dimension, request.value, request.purpose, request.fixed, request.repetition, number)
+    )
     return int.from_bytes(blake2b(named.encode(), digest_size=8).digest()) >> 1

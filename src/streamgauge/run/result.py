@@ -1,4 +1,4 @@
-"""Answer: the kept trials of a run → its findings and its exit code. Runs nothing, so any run can be asked again."""
+"""The findings and the exit code of a run, computed from its stored trials. It runs nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ from streamgauge.store import Run
 
 
 class ExitCode(IntEnum):
-    """The codes of every verb, the same everywhere."""
+    """The exit codes of all commands."""
 
-    FINE = 0
-    MISSED = 1
-    """The objective is missed, or there is a regression."""
+    OK = 0
+    OBJECTIVE_MISSED = 1
+    """An objective is missed, or there is a regression."""
     USAGE = 2
     INVALID = 3
-    """The driver or the machine failed: nothing is said of the system under test."""
+    """The load driver or the machine failed, so nothing is known about the system under test."""
     SUT_FAILED = 4
     NOTHING_MEASURED = 5
     NO_ANSWER = 6
-    """Trials were measured, but the question is not answered: it stayed undecided, or the run ended too early."""
-    BUG = 70
+    """Trials were measured, but there is no result: it stayed undecided, or the run ended too early."""
+    INTERNAL_ERROR = 70
     INTERRUPTED = 130
 
 
@@ -35,72 +35,73 @@ _WORST_FIRST = (
     ExitCode.SUT_FAILED,
     ExitCode.NOTHING_MEASURED,
     ExitCode.INVALID,
-    ExitCode.MISSED,
+    ExitCode.OBJECTIVE_MISSED,
     ExitCode.NO_ANSWER,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Explored:
-    """What a run found, why it ended if not by itself, and the time of its trials in nanoseconds."""
+class RunResult:
+    """The findings of a run, why it ended before its search was done, if it did, and the time of its trials."""
 
     findings: tuple[Finding, ...]
     ended: str
     exit_code: ExitCode
-    spent: int
+    trial_time_ns: int
 
 
-def answer(experiment: Experiment, run: Run, ended: str = "") -> Explored:
-    """What the kept trials of a run say, whether it is finished or not. Runs nothing."""
+def result_of(experiment: Experiment, run: Run, ended: str = "") -> RunResult:
+    """The result of the stored trials of a run, whether it is finished or not."""
     findings: list[Finding] = []
     for choice in experiment.engines:
         past, starts = run.trial_results(choice.label), range(experiment.search.starts)
-        searches = [build(experiment, choice.label, hint_of(run, choice.label, start), start) for start in starts]
+        searches = [build(experiment, choice.label, stored_hint(run, choice.label, start), start) for start in starts]
         findings += combine([search.findings(past, ended) for search in searches])
     verdicts = {k.trial.number: k.verdict for k in run.trials() if _measured(k.measurement, k.verdict)}
-    return Explored(tuple(findings), ended, exit_code_of(findings, verdicts), spent(run))
+    return RunResult(tuple(findings), ended, exit_code_of(findings, verdicts), trial_time_ns(run))
 
 
 def _measured(measurement: Measurement, verdict: Verdict) -> bool:
-    """Whether a trial says anything: events were published, or the system under test failed before any was."""
+    """Whether a trial has a result: events were published, or the system under test failed before."""
     return measurement.published_rate > 0 or verdict.kind is VerdictKind.FAILED
 
 
-def hint_of(run: Run, engine: str, start: int = 0) -> float:
-    """The load that an engine's search began with after this start, where its warm-up hinted at one, as the first
-    trial keeps it.
+def stored_hint(run: Run, engine: str, start: int = 0) -> float:
+    """The hint with which the search of an engine began after this start, as its first trial stores it; 0: none.
 
-    Without it a search that went by the hint would be answered as one that did not, and be called unfinished.
+    Without it, the search would be recomputed without a hint and would seem unfinished.
     """
     own = (kept for kept in run.trials() if (kept.trial.engine, kept.trial.ask.start) == (engine, start))
     warm_up = next((kept.facts.warm_up for kept in own), None)
     return float(warm_up.estimated_limit or 0.0) if warm_up else 0.0
 
 
-def spent(run: Run) -> int:
-    """Nanoseconds that the kept trials of a run took, in their own time."""
+def trial_time_ns(run: Run) -> int:
+    """The total length of the stored trials of a run in nanoseconds."""
     return sum(kept.extent.count for kept in run.trials()) * SECOND
 
 
 def exit_code_of(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> ExitCode:
-    """The code for these findings; ``verdicts`` are those of the trials that say anything, by number."""
+    """The exit code of these findings; ``verdicts`` are those of the trials with a result, by number."""
     codes = set() if verdicts else {ExitCode.NOTHING_MEASURED}
     for engine in {finding.engine for finding in findings}:
         codes |= _of_engine([f for f in findings if f.engine == engine], verdicts)
     if ExitCode.INVALID in codes and any(verdict.holds is not None for verdict in verdicts.values()):
-        codes = (codes - {ExitCode.INVALID}) | {ExitCode.NO_ANSWER}  # some trials were decided: the rest is missing
-    return next((code for code in _WORST_FIRST if code in codes), ExitCode.FINE)
+        codes = (codes - {ExitCode.INVALID}) | {
+            ExitCode.NO_ANSWER
+        }  # some trials were decided, so only a part of the result is missing
+    return next((code for code in _WORST_FIRST if code in codes), ExitCode.OK)
 
 
 def _of_engine(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> set[ExitCode]:
-    codes = {_OF_STATUS.get(finding.status, ExitCode.FINE) for finding in findings}
+    codes = {_OF_STATUS.get(finding.status, ExitCode.OK) for finding in findings}
     if not all(_answered(finding) for finding in findings):
         codes.add(ExitCode.NO_ANSWER)
     if all(finding.status == "none-holds" for finding in findings):
-        codes.add(ExitCode.MISSED)  # where some line holds, those that do not are part of the answer
+        codes.add(ExitCode.OBJECTIVE_MISSED)  # if one series passes, the others are part of the result
     missed = [f.fails for f in findings if f.status == "measured" and f.fails is not None]
     if missed:
-        codes.add(ExitCode.MISSED)
+        codes.add(ExitCode.OBJECTIVE_MISSED)
     if missed and findings[0].fails is missed[0]:  # the easiest value: a crash above it is an overload
         kinds = {verdicts[number].kind for number in missed[0].trials if number in verdicts}
         codes |= {ExitCode.SUT_FAILED} if VerdictKind.FAILED in kinds else set()
@@ -108,7 +109,7 @@ def _of_engine(findings: Sequence[Finding], verdicts: Mapping[int, Verdict]) -> 
 
 
 def _answered(finding: Finding) -> bool:
-    """Whether a finding answers its question: with both bounds, or for a range that passes or fails as a whole."""
+    """Whether a finding is complete: it has both bounds, or the range passes or fails as a whole."""
     if finding.status == "measured":
         return finding.holds is not None or finding.fails is not None
     if finding.status == "wide":

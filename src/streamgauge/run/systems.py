@@ -1,47 +1,46 @@
-"""Systems that stay up between trials: started once, warmed up, and replaced when they died or are not shared.
+"""The systems under test of a run: started once, warmed up, and replaced when they ended or are not shared.
 
-A new system is warmed up under a fixed load until the CPU time that an event costs is flat: before that its
-compiler's progress would be mistaken for capacity.
+A new system is warmed up under a fixed load until the CPU time that an event costs is stable: before that, the progress
+of its compiler would be mistaken for capacity.
 """
 
-from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import cast
 
-from streamgauge.engines.contract import Engine, Ground, Standing, StandingEngine
+from streamgauge.engines.contract import RealEngine, System
 from streamgauge.model.facts import WarmUp
+from streamgauge.model.layout import Layout
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.processes.clock import elapsed_ns
-from streamgauge.processes.control import LineError
-from streamgauge.processes.launch import Launcher, LaunchError
-from streamgauge.processes.placement import bind, place, usable_cores
+from streamgauge.processes.control import ControlError, ControlRefused
+from streamgauge.processes.launch import Launcher, LaunchError, LocalHost
+from streamgauge.processes.placement import controller_pinned, usable_cores
 from streamgauge.run.trial.perform import perform
-from streamgauge.run.trial.processes import pinned
-from streamgauge.run.trial.setup import Silence, Unkept, Watcher
-from streamgauge.run.trial.supervise import unstarted
-from streamgauge.run.warm_up import Reach, Warmth, reach_trial, warm_trial
+from streamgauge.run.trial.setup import DiscardingRecorder, EarlyStop, NullObserver, TrialSetup
+from streamgauge.run.trial.supervise import not_started
+from streamgauge.run.warm_up import LimitProbe, WarmUpWatch, growing_load_trial, warm_up_trial
 from streamgauge.store.durable import make_folder
 from streamgauge.store.runs import newest_session, sweep_sessions
-from streamgauge.workloads.contract import Workload
 
-if TYPE_CHECKING:
-    from streamgauge.transports.kafka.transport import Kafka
-
-Say = Callable[[str], None]
+Key = tuple[str, Layout]
+"""The label of the engine in the experiment, and the layout."""
 
 
 @dataclass(slots=True)
-class _System:
-    standing: Standing
-    engine: StandingEngine
-    workload: Workload[Any]
+class _Standing:
+    """A system that is up, and how it was started and warmed up."""
+
+    system: System
+    stack: ExitStack
     warm_up: WarmUp
+    warmed: bool
 
 
-class NotStanding(Exception):
+class SystemFailed(Exception):
     """A system did not start, or failed in its warm-up: the trial that needs it has this outcome."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -49,177 +48,192 @@ class NotStanding(Exception):
         self.outcome = outcome
 
 
-class Systems:
-    """The systems of a run that stay up, one per engine of the experiment. A context manager: it ends them all."""
+class SystemPool:
+    """The systems of a run that are up, by engine and layout. A context manager: it ends them all."""
 
-    def __init__(self, folder: Path, runtime: Path | None, say: Say, kafka: "Kafka | None" = None) -> None:
-        """``kafka`` is that of the run, where its events travel there: systems are warmed up on it too."""
-        self._folder, self._runtime, self._say, self._kafka = folder, runtime, say, kafka
+    def __init__(self, folder: Path) -> None:
+        """``folder`` is where the systems have their logs and working files."""
+        self._folder = folder
         self._launcher: Launcher | None = None
-        self._systems: dict[str, _System] = {}
-        self._failed: dict[str, Outcome] = {}
-        """Failures that no trial has told yet, by the engine's label."""
-        self._reached: dict[str, int] = {}
-        """What a growing load found, by the engine's label: a system that it broke is started again."""
+        self._systems: dict[Key, _Standing] = {}
+        self._failed: dict[Key, Outcome] = {}
+        """Failures that no trial has reported yet."""
+        self._limits: dict[Key, int] = {}
+        """What a growing load found. A system that it broke is started again."""
         sweep_sessions(folder)  # what a run that was killed could not remove
         self._count = newest_session(folder)
 
-    def of(self, engine: Engine, trial: Trial, workload: Workload[Any]) -> Standing | None:
-        """A warm system for this trial; None for engines that start one for every trial anyway.
+    def get(self, setup: TrialSetup) -> System:
+        """A system for this trial, warm if its engine can be warmed up.
 
-        Raises ``NotStanding`` if it does not start or its warm-up fails.
+        Raises SystemFailed if it does not start or its warm-up fails.
         """
-        if not isinstance(engine, StandingEngine):
-            return None
-        if trial.engine in self._failed:
-            raise NotStanding(self._failed.pop(trial.engine))
-        found = self._systems.get(trial.engine)
-        if found is None or not found.standing.alive():
-            self._drop(trial.engine)
-            found = self._systems[trial.engine] = self._start(engine, trial, workload)
-        return found.standing
+        key = _key(setup)
+        if key in self._failed:
+            raise SystemFailed(self._failed.pop(key))
+        found = self._systems.get(key)
+        if found is None or not found.system.alive():
+            self._stop(key)
+            found = self._systems[key] = self._start(setup)
+        return found.system
 
-    def hint(self, engine: Engine, trial: Trial, workload: Workload[Any]) -> float:
-        """About what the system's cores carry, by a load that grows; 0 where there is no such system, or it failed.
+    def estimate_limit(self, setup: TrialSetup) -> float:
+        """About the load that the cores of the system can process, by a load that grows; 0 if it has no warm-up.
 
-        The first trial tells of a failure. A crash under this load is an overload far beyond the limit: the system is
+        The first trial reports a failure. A crash under this load is an overload far beyond the limit: the system is
         started again, and what was seen before counts.
         """
+        traits, name, key = setup.traits, setup.trial.engine, _key(setup)
+        if not traits.warm_limit_ns:
+            return 0.0
         try:
-            if self.of(engine, trial, workload) is None or not isinstance(engine, StandingEngine):
-                return 0.0
-        except NotStanding as error:
-            self._failed[trial.engine] = error.outcome
+            system = self.get(setup)
+        except SystemFailed as error:
+            self._failed[key] = error.outcome
             return 0.0
-        system, warming = self._systems[trial.engine], engine.warming(trial.options)
-        if not warming.limit:
-            return 0.0
-        self._say(f"Increasing the load until {trial.engine} falls behind, to choose the load of the first trial")
-        reach = Reach(engine.trigger(trial.options) / SECOND, max(1, len(place(trial.options).sut)))
+        say = setup.context.observer.message
+        say(f"Increasing the load until {name} falls behind, to choose the load of the first trial")
+        probe = LimitProbe(traits.batch_interval_ns / SECOND, max(1, len(setup.placement.sut)))
         folder = self._folder / f"{self._count:03}" / "reach"
-        outcome = self._unjudged(system, reach_trial(trial, warming), reach, folder).outcome
+        trial = growing_load_trial(setup.trial, traits)
+        outcome = _run_unjudged(replace(setup, system=system), trial, probe, folder).outcome
         if outcome.users_fault:
-            self._failed[trial.engine] = outcome
+            self._failed[key] = outcome
         if outcome.ending not in INTACT:
-            who = "the load driver failed" if outcome.ending == "driver-failed" else f"{trial.engine} {outcome.ending}"
-            self._say(f"{who} under the increasing load: {outcome.detail}. {trial.engine} is started again")
-            self._drop(trial.engine)
-        found = self._reached[trial.engine] = round(reach.rate)
-        self._say(
-            f"{trial.engine} falls behind at about {format_rate(found)}"
-            if found
-            else f"The limit of {trial.engine} is not known yet"
-        )
-        return float(found)  # as it is kept: a run that goes on, or is asked again, must find the same
+            who = "the load driver failed" if outcome.ending == "driver-failed" else f"{name} {outcome.ending}"
+            say(f"{who} under the increasing load: {outcome.detail}. {name} is started again")
+            self._stop(key)
+        found = self._limits[key] = round(probe.estimate)
+        say(f"{name} falls behind at about {format_rate(found)}" if found else f"The limit of {name} is not known yet")
+        return float(found)  # as it is stored: a run that is resumed must find the same
 
-    def warm_up(self, trial: Trial) -> WarmUp | None:
-        """How the system that served a trial was started and warmed up; None if there is no such system."""
-        found, reached = self._systems.get(trial.engine), self._reached.get(trial.engine)
-        if found is None and reached is None:
-            return None
-        return replace(found.warm_up if found else WarmUp(), estimated_limit=reached)
+    def warm_up_facts(self, setup: TrialSetup) -> WarmUp | None:
+        """How the system of a trial was started and warmed up; None if its engine has no warm-up."""
+        found, limit = self._systems.get(_key(setup)), self._limits.get(_key(setup))
+        known = found.warm_up if found and found.warmed else None
+        if limit is None:
+            return known
+        return replace(known or WarmUp(), estimated_limit=float(limit))
 
-    def done(self, engine: Engine, trial: Trial, *, intact: bool) -> None:
-        """A trial is over. What is not shared, or is not clean, does not serve another."""
-        found = self._systems.get(trial.engine)
-        if found is None or not isinstance(engine, StandingEngine):
+    def finished(self, setup: TrialSetup, *, intact: bool) -> None:
+        """A trial is over. A system that is not shared, or is not clean, does not serve another."""
+        found = self._systems.get(_key(setup))
+        if found is None:
             return
-        left = found.standing.left()
+        left = found.system.leftovers()
         if left:
-            self._say(
-                f"{trial.engine} is stopped and started again, because this was left after the trial: {'; '.join(left)}"
+            name = setup.trial.engine
+            setup.context.observer.message(
+                f"{name} is stopped and started again, because this was left after the trial: {'; '.join(left)}"
             )
-        if left or not (intact and engine.warming(trial.options).shared):
-            self._drop(trial.engine)
+        if left or not (intact and setup.traits.shared):
+            self._stop(_key(setup))
 
-    def _start(self, engine: StandingEngine, trial: Trial, workload: Workload[Any]) -> _System:
-        self._launcher = self._launcher or Launcher(self._runtime)
+    def release(self, label: str) -> None:
+        """End the systems of an engine whose search is over."""
+        for key in [key for key in {*self._systems, *self._failed} if key[0] == label]:
+            self._failed.pop(key, None)
+            self._stop(key)
+
+    def _start(self, setup: TrialSetup) -> _Standing:
+        engine, traits, placement = cast(RealEngine, setup.engine), setup.traits, setup.placement
+        limits, observer = setup.context.limits, setup.context.observer
+        self._launcher = self._launcher or Launcher(limits.runtime)
         self._count += 1
-        folder, placement = self._folder / f"{self._count:03}", place(trial.options)
+        folder = self._folder / f"{self._count:03}"
         make_folder(folder)
-        begun = elapsed_ns()
-        self._say(f"Starting {trial.engine}")
+        began = elapsed_ns()
+        if traits.warm_limit_ns:
+            observer.message(f"Starting {setup.trial.engine}")
         # nothing is measured yet: until it is warm it may use all cores, so that its compiler is done sooner
-        cache = self._kafka.ground.cache if self._kafka else None
-        ground = Ground(folder, placement.sut, usable_cores(), cache)
+        boot = usable_cores() if traits.warm_limit_ns else placement.sut
+        name = setup.trial.transport.name
+        host = LocalHost(self._launcher, folder, limits.cache, placement.sut, boot, observer.message, name)
+        stack = ExitStack()
         try:
-            with pinned(placement.driver):
-                standing = engine.stand(trial.options, ground, self._launcher)
-        except (LaunchError, LineError) as error:
-            raise NotStanding(unstarted(error)) from error
-        took = WarmUp(started=round((elapsed_ns() - begun) / SECOND, 1))
-        system = _System(standing, engine, workload, took)
-        if engine.warming(trial.options).limit:
+            with controller_pinned(placement.driver):
+                system = stack.enter_context(engine.start(setup.layout, setup.options, host))
+        except (LaunchError, ControlError, ControlRefused) as error:
+            stack.close()
+            raise SystemFailed(not_started(error)) from error
+        warm_up = WarmUp(started=round((elapsed_ns() - began) / SECOND, 1))
+        standing = _Standing(system, stack, warm_up, warmed=traits.warm_limit_ns > 0)
+        if standing.warmed:
             try:
-                self._warm_up(system, trial, folder / "warm-up")
+                self._warm_up(standing, setup, folder / "warm-up")
             except BaseException:
-                standing.stop()
+                stack.close()
                 raise
-        bind([process.guard for process in system.standing.processes()], placement.sut)
-        return system
+            host.pin([process for group in system.processes().values() for process in group])
+        return standing
 
-    def _warm_up(self, system: _System, trial: Trial, folder: Path) -> None:
-        """Warm a new system up. One that fails at this load has failed: no trial would say more."""
-        warming = system.engine.warming(trial.options)
-        load = format_rate(warming.load)
-        self._say(
-            f"Warming up {trial.engine} at {load} until the CPU time per event is stable (at most "
-            f"{format_duration(warming.limit)})"
+    def _warm_up(self, standing: _Standing, setup: TrialSetup, folder: Path) -> None:
+        """Warm a new system up. One that fails at this load has failed: no trial would show more."""
+        traits, name, observer = setup.traits, setup.trial.engine, setup.context.observer
+        load = format_rate(traits.warm_load)
+        observer.message(
+            f"Warming up {name} at {load} until the CPU time per event is stable (at most "
+            f"{format_duration(traits.warm_limit_ns)})"
         )
-        warmth = Warmth(warming.limit, warming.least)
-        recording = self._unjudged(system, warm_trial(trial, warming), warmth, folder)
+        early_stop = WarmUpWatch(traits.warm_limit_ns, traits.warm_min_ns)
+        trial = warm_up_trial(setup.trial, traits)
+        options = type(setup.options).from_resolved(trial.options)
+        recording = _run_unjudged(replace(setup, system=standing.system, options=options), trial, early_stop, folder)
         outcome, seconds = recording.outcome, recording.seconds.stop
         if outcome.ending not in INTACT:
             detail = f"it {outcome.ending} in its warm-up at {load}: {outcome.detail}"
             if outcome.ending == "driver-failed":
-                detail = f"in the warm-up of {trial.engine}: {outcome.detail}"
-            raise NotStanding(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
-        self._say(f"The warm-up took {format_duration(seconds * SECOND)}")
-        system.warm_up = replace(
-            system.warm_up, seconds=seconds, load=warming.load, cost_us=warmth.cost_us, steady=warmth.steady
+                detail = f"in the warm-up of {name}: {outcome.detail}"
+            raise SystemFailed(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
+        observer.message(f"The warm-up took {format_duration(seconds * SECOND)}")
+        standing.warm_up = replace(
+            standing.warm_up,
+            seconds=float(seconds),
+            load=traits.warm_load,
+            cost_us=early_stop.finite_costs,
+            steady=early_stop.steady,
         )
 
-    def _unjudged(self, system: _System, trial: Trial, watch: Watcher, folder: Path) -> Recording:
-        """A load that is not judged, and what happened under it."""
-        make_folder(folder)
-        return perform(
-            trial,
-            system.engine,
-            system.workload,
-            watch,
-            Unkept(folder),
-            listener=Silence(),
-            runtime=self._runtime,
-            standing=system.standing,
-            checked=False,
-            kafka=self._kafka,
-        )
-
-    def release(self, name: str) -> None:
-        """End the system of an engine whose search is over."""
-        self._failed.pop(name, None)
-        self._drop(name)
-
-    def _drop(self, name: str) -> None:
-        gone = self._systems.pop(name, None)
+    def _stop(self, key: Key) -> None:
+        gone = self._systems.pop(key, None)
         if gone is not None:
-            gone.standing.stop()
+            gone.stack.close()
 
     def close(self) -> None:
-        """End all systems, remove the runtime folder and what is temporary in theirs."""
+        """End all systems, remove the runtime folder and what is temporary in their folders."""
         try:
-            for name in list(self._systems):
-                self._drop(name)
+            for key in list(self._systems):
+                self._stop(key)
         finally:
             if self._launcher is not None:
                 self._launcher.close()
                 self._launcher = None
             sweep_sessions(self._folder)
 
-    def __enter__(self) -> "Systems":
+    def __enter__(self) -> "SystemPool":
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _key(setup: TrialSetup) -> Key:
+    return setup.trial.engine, setup.layout
+
+
+def _run_unjudged(setup: TrialSetup, trial: Trial, early_stop: EarlyStop, folder: Path) -> Recording:
+    """A load that is not judged, and what happened under it."""
+    make_folder(folder)
+    context = replace(setup.context, observer=NullObserver())
+    return perform(
+        replace(
+            setup,
+            trial=trial,
+            early_stop=early_stop,
+            recorder=DiscardingRecorder(folder),
+            context=context,
+            check_outputs=False,
+        )
+    )

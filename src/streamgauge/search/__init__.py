@@ -1,4 +1,4 @@
-"""The search, pure ask/tell: given what was tried and found so far, which trial is next, and what is the answer."""
+"""The search, as pure functions: from the results of past trials to the next trial, and to the result of the run."""
 
 from streamgauge.search.forecast import Forecast
 from streamgauge.search.search import Search, build

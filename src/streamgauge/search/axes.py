@@ -1,23 +1,27 @@
-"""Line: one thing to find. Its values go from easy to hard, so that every question is the same one:
-which is the hardest value that holds, and does the next harder one fail?
+"""SearchAxis: the values of one series, ordered from easy to hard.
+
+With this order, every search has the same task: find the hardest value that passes and the next harder one that fails.
 """
 
 import math
 from dataclasses import dataclass
 
-from streamgauge.model import units
 from streamgauge.model.experiment import Span, Unit
+from streamgauge.model.units import format_value
 
-LEAST_PRECISION = 1e-4
-"""No search is finer than this: below it the grid of a range would not end."""
+HOLDING_SHARE = 1.0
+"""The sustainable load, as a share of what the cores could process if they were never idle, by the CPU time per event.
+The measured limit of Spark is 1.00 to 1.04 times that, in trials that fail or are close to the limit."""
+MIN_PRECISION = 1e-4
+"""The smallest precision of a search. With a smaller one, the grid of a range would have no end."""
 
-_FEW = 64  # a range of whole numbers is looked at one by one up to here
-_ZERO = 1e-6  # a range that starts at zero is cut geometrically from this share of its end
+_MAX_LISTED = 64  # a range with at most so many whole numbers is listed completely
+_FIRST_SHARE = 1e-6  # the first value of a grid that starts at zero, as a share of its end
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """A failure that needs no trial here: ``value`` and all harder ones failed at an easier place already."""
+class InheritedFailure:
+    """A failure that needs no trial: ``value`` failed at a lower load, so it and all harder values fail here."""
 
     value: float
     trials: tuple[int, ...]
@@ -25,50 +29,53 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A dimension with everything else fixed: a list of values from easy to hard, or a continuous span."""
+class SearchAxis:
+    """One dimension whose value is searched: a list of values from easy to hard, or a range."""
 
     dimension: str
     unit: Unit
     upwards: bool
-    """Higher values are harder. False for instances, or the slide of a window."""
+    """Whether higher values are harder. False for instances, or the slide of a window."""
     easy: float
     hard: float
     values: tuple[float, ...] = ()
-    """From easy to hard. Empty: every value between ``easy`` and ``hard`` may be asked for."""
+    """From easy to hard. Empty: every value between ``easy`` and ``hard`` may be requested."""
     precision: float = 0.05
     fixed: tuple[tuple[str, float], ...] = ()
-    taken: Taken | None = None
+    inherited: InheritedFailure | None = None
     hint: float = 0.0
-    """A value near the boundary, where something hints at one; 0: nothing does."""
+    """An estimate of the limit from the warm-up; 0: there is none."""
+    holding_share: float = HOLDING_SHARE
+    """The sustainable load, as a share of what the cores could process by the CPU time per event."""
 
     @property
     def continuous(self) -> bool:
+        """Whether the axis is a range and not a list."""
         return not self.values
 
     @property
     def may_peak(self) -> bool:
-        """Whether an easier value may fail where a harder one holds: more instances can be slower."""
+        """Whether an easier value may fail although a harder one passes: more instances can be slower."""
         return self.dimension == "instances"
 
-    def order(self, value: float) -> float:
+    def difficulty(self, value: float) -> float:
         """A number that grows from easy to hard."""
         return value if self.upwards else -value
 
     def harder(self, value: float, other: float) -> bool:
-        """Is ``value`` harder than ``other``?"""
-        return self.order(value) > self.order(other)
+        """Whether ``value`` is harder than ``other``."""
+        return self.difficulty(value) > self.difficulty(other)
 
     def gap(self, easier: float, harder: float) -> float:
-        """How far two values lie apart, as a share of the easier one: the precision of a bracket."""
+        """The distance of two values as a share of the easier one: the precision of bounds."""
         return abs(harder - easier) / abs(easier) if easier else math.inf
 
-    def narrow(self, easier: float, harder: float) -> bool:
-        """Are two values as close as the experiment asks for?"""
+    def is_narrow(self, easier: float, harder: float) -> bool:
+        """Whether two values are as close as the experiment requests."""
         return self.gap(easier, harder) <= self.precision * 1.0001
 
-    def plain(self, value: float) -> float:
-        """The value as one would write it, kept inside the line."""
+    def rounded_within(self, value: float) -> float:
+        """The rounded value, limited to the range of the axis."""
         if value == 0 or not math.isfinite(value):
             return value
         low, high = sorted((self.easy, self.hard))
@@ -80,45 +87,34 @@ class Line:
         return float(f"{value:.{digits - 1}e}")
 
     def middle(self, easier: float, harder: float) -> float | None:
-        """A value halfway between two others, geometrically; None where there is none left."""
+        """The geometric mean of two values; None if rounding leaves no value between them."""
         low, high = sorted((easier, harder))
-        middle = self.plain(math.sqrt(low * high) if low > 0 else (low + high) / 2)
+        middle = self.rounded_within(math.sqrt(low * high) if low > 0 else (low + high) / 2)
         return middle if low < middle < high else None
 
     def text(self, value: float) -> str:
-        """The value for a person, in the unit of the dimension."""
+        """The value as text, in the unit of the dimension."""
         return format_value(value, self.unit)
 
     def prose(self, value: float) -> str:
-        """The value in a sentence: a rate says of what it is."""
+        """The value as text in a sentence: a rate has the unit events/s."""
         return f"{self.text(value).removesuffix('/s')} events/s" if self.unit == "rate" else self.text(value)
 
 
-def format_value(value: float, unit: Unit) -> str:
-    """A value of a dimension for a person: ``730k/s``, ``3``, ``8s``, ``25%``."""
-    formats = {
-        "rate": units.format_rate,
-        "count": units.format_count,
-        "duration": units.format_duration,
-        "share": units.format_share,
-    }
-    return formats[unit](value)
-
-
 def listed(span: Span, unit: Unit, precision: float) -> tuple[float, ...]:
-    """The values of a span as an ascending list: its own, or a geometric grid of a range."""
+    """The values of a span in ascending order: its list, or a geometric grid of its range."""
     if span.between is None:
         return tuple(sorted(set(span.values)))
     low, high = sorted(span.between)
     if unit == "count":
-        return _whole(math.ceil(low), math.floor(high), precision)
+        return _whole_numbers(math.ceil(low), math.floor(high), precision)
     return grid(low, high, precision)
 
 
 def grid(low: float, high: float, precision: float) -> tuple[float, ...]:
-    """low · (1 + precision)^k, up to and including high."""
-    first = low if low > 0 else high * _ZERO
-    ratio = 1 + max(precision, LEAST_PRECISION)
+    """The values low · (1 + precision)^k, up to and including ``high``."""
+    first = low if low > 0 else high * _FIRST_SHARE
+    ratio = 1 + max(precision, MIN_PRECISION)
     values = [] if low > 0 else [low]
     k = 0
     while (value := float(f"{first * ratio**k:.9g}")) < high * (1 - 1e-9):
@@ -127,12 +123,12 @@ def grid(low: float, high: float, precision: float) -> tuple[float, ...]:
     return (*values, high)
 
 
-def _whole(low: int, high: int, precision: float) -> tuple[float, ...]:
-    if high - low < _FEW:
+def _whole_numbers(low: int, high: int, precision: float) -> tuple[float, ...]:
+    if high - low < _MAX_LISTED:
         return tuple(float(v) for v in range(low, high + 1))
-    # Rounded down, neighbours are never further apart than asked for, except where they are consecutive.
+    # rounded down, so that neighbours are not further apart than requested, unless they are consecutive
     values = [low]
     while values[-1] < high:
-        step = math.floor(values[-1] * (1 + max(precision, LEAST_PRECISION)))
+        step = math.floor(values[-1] * (1 + max(precision, MIN_PRECISION)))
         values.append(min(max(values[-1] + 1, step), high))
     return tuple(float(v) for v in values)

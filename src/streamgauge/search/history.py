@@ -1,30 +1,30 @@
-"""Known: what the past says about one line, value by value."""
+"""AxisHistory: the results of the past trials of one series, value by value."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from streamgauge.model.finding import Told
+from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import Estimate, VerdictKind
-from streamgauge.model.trial import Ask, Purpose
-from streamgauge.search.axes import Line
+from streamgauge.model.trial import Purpose, TrialRequest
+from streamgauge.search.axes import SearchAxis
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
-    """Ask for a trial at this value."""
+class NextTrial:
+    """The next trial: its value and its purpose."""
 
     value: float
     purpose: Purpose
 
 
 @dataclass(frozen=True, slots=True)
-class Bracket:
-    """Nothing is left to explore: the hardest value that holds and the easiest that fails.
+class Bounds:
+    """The strategy is done: the hardest value that passes and the easiest that fails.
 
-    The search has both ends confirmed and then asks the strategy once more, since a confirmation may
-    contradict. ``reason`` says why a bracket is wider than asked for.
+    The search confirms both and then calls the strategy again, because a confirmation may contradict it. ``reason``
+    explains why the bounds are further apart than requested.
     """
 
     holds: float | None
@@ -32,235 +32,254 @@ class Bracket:
     reason: str = ""
 
 
-Step = Try | Bracket
+Step = NextTrial | Bounds
 
 
-EXTRA = 2
-"""Full-length trials of one value beyond its repetitions, at most."""
+EXTRA_REPEATS = 2
+"""The maximum number of full-length trials of one value in addition to its repetitions."""
+_MIN_ERROR = 1e-4
+"""No estimate counts as more precise than this share of it."""
 
-_FIRM = ("confirm", "measure")
+_FULL_LENGTH = ("confirm", "measure")
 
 
 @dataclass(frozen=True)
-class Point:
-    """What is known of one value."""
+class ValueHistory:
+    """The results of the trials at one value."""
 
     value: float
     state: bool | None
-    """It holds, it fails, or (None) its trials could not decide."""
-    firm: bool
-    """Full-length trials say so, all repetitions of them."""
-    answers: tuple[Told, ...] = ()
+    """True: it passes. False: it fails. None: its trials could not decide."""
+    confirmed: bool
+    """All repetitions at full length were made."""
+    results: tuple[TrialResult, ...] = ()
     proof: tuple[int, ...] = ()
-    """Numbers of the trials that say so."""
-    taken: bool = False
-    """Not tried here: it failed at an easier place (lower-bound restriction)."""
+    """Numbers of the trials with this outcome."""
+    inherited: bool = False
+    """It has no trial, because it failed at a lower load (lower-bound restriction)."""
     estimated: bool = False
-    """No trial says so by itself: others took a share of the cores in one at a lower load, or in those here."""
-    invalid: tuple[Told, ...] = ()
-    """Trials that were INVALID as often as they may be: the search goes on without this value."""
+    """The outcome is computed from trials here or at a lower load in which other processes used some CPU time."""
+    invalid: tuple[TrialResult, ...] = ()
+    """The trials of a request that was INVALID too often. The search continues without this value."""
 
     @property
-    def full(self) -> tuple[Told, ...]:
+    def full(self) -> tuple[TrialResult, ...]:
         """The full-length trials."""
-        return tuple(t for t in self.answers if t.ask.purpose in _FIRM)
+        return tuple(t for t in self.results if t.ask.purpose in _FULL_LENGTH)
 
     @property
-    def short(self) -> tuple[Told, ...]:
+    def short(self) -> tuple[TrialResult, ...]:
         """Probes and estimates."""
-        return tuple(t for t in self.answers if t.ask.purpose not in _FIRM)
+        return tuple(t for t in self.results if t.ask.purpose not in _FULL_LENGTH)
 
     @property
-    def deciding(self) -> tuple[Told, ...]:
-        """A full-length trial overrides short ones."""
+    def deciding(self) -> tuple[TrialResult, ...]:
+        """The full-length trials, or the short ones if there are none."""
         return self.full or self.short
 
     @property
     def unmeasured(self) -> bool:
-        """No trial here could be measured."""
+        """Every trial at this value was INVALID."""
         return self.state is None and bool(self.invalid)
 
     @property
     def contradictory(self) -> bool:
-        """Full-length trials went on contradicting each other."""
+        """The full-length trials contradict each other after all repetitions."""
         return self.state is None and len({t.verdict.holds for t in self.full} - {None}) > 1
 
     @property
     def crashed(self) -> bool:
-        """The system under test itself failed here."""
+        """The system under test failed at this value, for example with an error."""
         return self.state is False and any(t.verdict.kind is VerdictKind.FAILED for t in self.deciding)
 
 
 @dataclass(frozen=True)
-class Known:
-    """Everything the past says about a line. ``points`` go from easy to hard."""
+class AxisHistory:
+    """The results of all past trials of one series. ``entries`` are ordered from easy to hard."""
 
-    line: Line
-    points: tuple[Point, ...]
-    answers: tuple[Told, ...]
-    """The trials of this line in order, without the INVALID ones."""
+    axis: SearchAxis
+    entries: tuple[ValueHistory, ...]
+    results: tuple[TrialResult, ...]
+    """The trials of this series in order, without the INVALID ones."""
     repetitions: int = 1
     trials: int = 0
-    """How many trials this line took, INVALID ones too."""
+    """The number of trials of this series, including INVALID ones."""
 
     @cached_property
-    def _by_value(self) -> dict[float, Point]:
-        return {p.value: p for p in self.points}
+    def _by_value(self) -> dict[float, ValueHistory]:
+        return {p.value: p for p in self.entries}
 
-    def at(self, value: float) -> Point | None:
-        """What is known of a value; None if it was never asked for."""
+    def at(self, value: float) -> ValueHistory | None:
+        """The results at a value; None if it was never requested."""
         return self._by_value.get(value)
 
     def state(self, value: float) -> bool | None:
-        """Does it hold? None: not asked, or undecided."""
-        point = self.at(value)
-        return point.state if point else None
+        """Whether a value passes; None: not requested, or undecided."""
+        entry = self.at(value)
+        return entry.state if entry else None
 
-    def firm(self, value: float) -> bool:
-        """Did full-length trials say so?"""
-        point = self.at(value)
-        return point is not None and point.firm
-
-    @cached_property
-    def fails(self) -> Point | None:
-        """The easiest value that fails; of instances, with fewer than hold."""
-        return next((p for p in self.points[len(self._past_peak) :] if p.state is False), None)
+    def is_confirmed(self, value: float) -> bool:
+        """Whether all repetitions of a value were made at full length."""
+        entry = self.at(value)
+        return entry is not None and entry.confirmed
 
     @cached_property
-    def _past_peak(self) -> tuple[Point, ...]:
-        """The easy end of a line that may peak, as far as nothing holds there; none where nothing holds at all."""
-        first = next((i for i, p in enumerate(self.points) if p.state), 0)
-        return self.points[:first] if self.line.may_peak else ()
+    def fails(self) -> ValueHistory | None:
+        """The easiest value that fails; for instances, with fewer than the passing number."""
+        return next((p for p in self.entries[len(self._past_peak) :] if p.state is False), None)
 
     @cached_property
-    def worse(self) -> tuple[Point, ...]:
-        """More instances than hold, which fail as well."""
+    def _past_peak(self) -> tuple[ValueHistory, ...]:
+        """The values before the first passing one, if a harder value may pass where an easier one fails."""
+        first = next((i for i, p in enumerate(self.entries) if p.state), 0)
+        return self.entries[:first] if self.axis.may_peak else ()
+
+    @cached_property
+    def worse(self) -> tuple[ValueHistory, ...]:
+        """Failing numbers of instances that are larger than the passing number."""
         return tuple(p for p in self._past_peak if p.state is False)
 
     @cached_property
-    def holds(self) -> Point | None:
-        """The hardest value that holds below the easiest failure: careful where the truth is not monotone."""
-        below = (p for p in self.points if self.fails is None or self.line.harder(self.fails.value, p.value))
-        return max((p for p in below if p.state), key=lambda p: self.line.order(p.value), default=None)
+    def holds(self) -> ValueHistory | None:
+        """The hardest passing value that is easier than the easiest failing one, even if a harder value passes too."""
+        below = (p for p in self.entries if self.fails is None or self.axis.harder(self.fails.value, p.value))
+        return max((p for p in below if p.state), key=lambda p: self.axis.difficulty(p.value), default=None)
 
-    def bracket(self, reason: str = "") -> Bracket:
-        """Both ends as they are known now."""
-        return Bracket(self.holds.value if self.holds else None, self.fails.value if self.fails else None, reason)
-
-    @cached_property
-    def undecided(self) -> tuple[Point, ...]:
-        """Values between the two ends whose trials could not decide."""
-        return tuple(p for p in self.points if p.state is None and self._inside(p.value))
+    def bounds(self, reason: str = "") -> Bounds:
+        """Both bounds, as far as the trials show them."""
+        return Bounds(self.holds.value if self.holds else None, self.fails.value if self.fails else None, reason)
 
     @cached_property
-    def beyond(self) -> tuple[Point, ...]:
-        """Values that hold although an easier one fails: the truth is not monotone."""
+    def undecided(self) -> tuple[ValueHistory, ...]:
+        """Values between the bounds whose trials could not decide."""
+        return tuple(p for p in self.entries if p.state is None and self._between_bounds(p.value))
+
+    @cached_property
+    def non_monotone(self) -> tuple[ValueHistory, ...]:
+        """Values that pass although an easier one fails."""
         fails = self.fails
-        return tuple(p for p in self.points if fails and p.state and self.line.harder(p.value, fails.value))
+        return tuple(p for p in self.entries if fails and p.state and self.axis.harder(p.value, fails.value))
 
     @cached_property
     def estimates(self) -> tuple[Estimate, ...]:
-        """Where each trial saw the boundary of the load, in order."""
-        return tuple(t.verdict.estimate for t in self.answers if t.verdict.estimate is not None)
+        """The estimates of the limit by the trials, in order."""
+        return tuple(t.verdict.estimate for t in self.results if t.verdict.estimate is not None)
 
     @cached_property
     def pooled(self) -> Estimate | None:
-        """All estimates in one, weighted by the inverse of their variance."""
-        usable = [e for e in self.estimates if math.isfinite(e.boundary) and e.boundary > 0]
-        if not usable:
-            return None
-        # An error of zero would silence all others; nothing is known better than a ten-thousandth.
-        weights = [1 / max(e.error, 1e-4 * e.boundary) ** 2 for e in usable]
-        total = sum(weights)
-        mean = sum(w * e.boundary for w, e in zip(weights, usable, strict=True)) / total
-        return Estimate(mean, total**-0.5)
+        """All estimates of the limit as one."""
+        return pool(self.estimates, _MIN_ERROR)
 
-    def _inside(self, value: float) -> bool:
-        harder = self.line.harder
+    def _between_bounds(self, value: float) -> bool:
+        harder = self.axis.harder
         above = self.holds is None or harder(value, self.holds.value)
         return above and (self.fails is None or harder(self.fails.value, value))
 
 
-def learn(line: Line, past: Iterable[Told], repetitions: int = 1, retries: int = 2) -> Known:
-    """What the past says about this line. ``past`` has only trials of this line; each may be INVALID ``retries`` times
-    before the search goes on without it."""
+def pool(estimates: Iterable[Estimate], min_error: float) -> Estimate | None:
+    """All estimates as one, weighted by the inverse of their variance; None if there are none.
+
+    ``min_error`` is the smallest error of an estimate, as a share of it. Without it, an estimate with an error of zero
+    would outweigh all others.
+    """
+    usable = [e for e in estimates if math.isfinite(e.boundary) and e.boundary > 0]
+    if not usable:
+        return None
+    weights = [1 / max(e.error, min_error * e.boundary) ** 2 for e in usable]
+    total = sum(weights)
+    mean = sum(w * e.boundary for w, e in zip(weights, usable, strict=True)) / total
+    return Estimate(mean, total**-0.5)
+
+
+def summarise(axis: SearchAxis, past: Iterable[TrialResult], repetitions: int = 1, retries: int = 2) -> AxisHistory:
+    """The history of a series. ``past`` contains only trials of this series.
+
+    If a request was INVALID more than ``retries`` times, the search continues without its value.
+    """
     trials = tuple(past)
-    answers = tuple(t for t in trials if t.verdict.kind is not VerdictKind.INVALID)
-    groups: dict[float, list[Told]] = {}
-    for told in answers:
-        groups.setdefault(told.ask.value, []).append(told)
+    results = tuple(t for t in trials if t.verdict.kind is not VerdictKind.INVALID)
+    groups: dict[float, list[TrialResult]] = {}
+    for result in results:
+        groups.setdefault(result.ask.value, []).append(result)
     given_up = _given_up(trials, retries)
-    points = [
-        _point(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()), votes=bool(line.hint))
+    entries = [
+        _value_history(value, tuple(groups.get(value, ())), repetitions, given_up.get(value, ()), votes=bool(axis.hint))
         for value in dict.fromkeys((*groups, *given_up))
     ]
-    points = _steered(line, answers, {p.value: p for p in points})
-    points += [p for p in _taken(line) if p.value not in groups and p.value not in given_up]
-    return Known(line, tuple(sorted(points, key=lambda p: line.order(p.value))), answers, repetitions, len(trials))
+    entries = _with_disturbed_overloads(axis, results, {p.value: p for p in entries})
+    entries += [p for p in _inherited(axis) if p.value not in groups and p.value not in given_up]
+    return AxisHistory(
+        axis, tuple(sorted(entries, key=lambda p: axis.difficulty(p.value))), results, repetitions, len(trials)
+    )
 
 
-def _steered(line: Line, answers: Iterable[Told], points: dict[float, Point]) -> list[Point]:
-    """What disturbed overloads add: with a share s of the cores taken at the load L, L / (1 − s) fails.
+def _with_disturbed_overloads(
+    axis: SearchAxis, results: Iterable[TrialResult], entries: dict[float, ValueHistory]
+) -> list[ValueHistory]:
+    """The entries with the failures that follow from disturbed trials.
 
-    A trial there may say so by itself, or be disturbed too: then the failure is an estimate.
+    If other processes used a share s of the cores and the load L failed, then L / (1 − s) fails too. Such a failure is
+    an estimate, unless an undisturbed trial confirms it.
     """
-    for told in answers:
-        verdict = told.verdict
-        if line.dimension != "load" or verdict.kind is not VerdictKind.OVERLOADED or verdict.holds is not None:
+    for result in results:
+        verdict = result.verdict
+        if axis.dimension != "load" or verdict.kind is not VerdictKind.OVERLOADED or verdict.holds is not None:
             continue
-        value = _failing(line, told.ask.value / (1 - verdict.taken))
+        value = _failing(axis, result.ask.value / (1 - verdict.taken))
         if value is None:
             continue
-        point = points.get(value) or Point(value, None, firm=False)
-        if point.state is None and not point.contradictory:
-            proof = (*point.proof, told.trial) if point.estimated else (told.trial,)
-            points[value] = replace(point, state=False, firm=bool(point.full), proof=proof, estimated=True)
-    return list(points.values())
+        entry = entries.get(value) or ValueHistory(value, None, confirmed=False)
+        if entry.state is None and not entry.contradictory:
+            proof = (*entry.proof, result.trial) if entry.estimated else (result.trial,)
+            entries[value] = replace(entry, state=False, confirmed=bool(entry.full), proof=proof, estimated=True)
+    return list(entries.values())
 
 
-def _failing(line: Line, load: float) -> float | None:
-    """The easiest value of the line that is no easier than a load that fails; None: the line ends before it."""
-    if line.values:
-        return min((v for v in line.values if v >= load), default=None)
-    return line.plain(load) if load <= line.hard else None
+def _failing(axis: SearchAxis, load: float) -> float | None:
+    """The easiest value of the axis that is at least as hard as a failing load; None if there is none."""
+    if axis.values:
+        return min((v for v in axis.values if v >= load), default=None)
+    return axis.rounded_within(load) if load <= axis.hard else None
 
 
-def _given_up(trials: Iterable[Told], retries: int) -> dict[float, tuple[Told, ...]]:
-    """By value, the trials of an ask that was INVALID more often than it is repeated."""
-    by_ask: dict[Ask, list[Told]] = {}
-    for told in trials:
-        if told.verdict.kind is VerdictKind.INVALID:
-            by_ask.setdefault(told.ask, []).append(told)
-    return {ask.value: tuple(failed) for ask, failed in by_ask.items() if len(failed) > retries}
+def _given_up(trials: Iterable[TrialResult], retries: int) -> dict[float, tuple[TrialResult, ...]]:
+    """By value, the trials of a request that was INVALID more than ``retries`` times."""
+    by_request: dict[TrialRequest, list[TrialResult]] = {}
+    for result in trials:
+        if result.verdict.kind is VerdictKind.INVALID:
+            by_request.setdefault(result.ask, []).append(result)
+    return {request.value: tuple(failed) for request, failed in by_request.items() if len(failed) > retries}
 
 
-def _point(
-    value: float, answers: tuple[Told, ...], repetitions: int, invalid: tuple[Told, ...], *, votes: bool
-) -> Point:
-    """What these trials say of a value; ``votes``: the majority counts, however often they contradict each other."""
-    full = tuple(t for t in answers if t.ask.purpose in _FIRM)
-    deciding = full or answers
+def _value_history(
+    value: float, results: tuple[TrialResult, ...], repetitions: int, invalid: tuple[TrialResult, ...], *, votes: bool
+) -> ValueHistory:
+    """The history of one value; ``votes``: the majority counts, even if trials still contradict each other."""
+    full = tuple(t for t in results if t.ask.purpose in _FULL_LENGTH)
+    deciding = full or results
     state = _majority(deciding) if deciding else None
-    if not votes and len(full) >= repetitions + EXTRA and len({t.verdict.holds for t in full}) > 1:
+    if not votes and len(full) >= repetitions + EXTRA_REPEATS and len({t.verdict.holds for t in full}) > 1:
         state = None
-    if invalid and not full and invalid[-1].ask.purpose in _FIRM:
-        state = None  # what short trials said could not be confirmed
+    if invalid and not full and invalid[-1].ask.purpose in _FULL_LENGTH:
+        state = None  # the outcome of the short trials could not be confirmed
     proof = tuple(t.trial for t in deciding if t.verdict.holds is state)
-    return Point(value, state, len(full) >= repetitions or bool(full and invalid), answers, proof, invalid=invalid)
+    return ValueHistory(
+        value, state, len(full) >= repetitions or bool(full and invalid), results, proof, invalid=invalid
+    )
 
 
-def _majority(answers: tuple[Told, ...]) -> bool | None:
-    votes = [t.verdict.holds for t in answers]
+def _majority(results: tuple[TrialResult, ...]) -> bool | None:
+    votes = [t.verdict.holds for t in results]
     if 2 * votes.count(True) > len(votes):
         return True
-    # A tie counts as failing: only what is shown to hold holds.
+    # a tie counts as failing, because a value passes only if the trials show it
     failing = votes.count(False)
     return False if failing and 2 * failing >= len(votes) else None
 
 
-def _taken(line: Line) -> list[Point]:
-    taken = line.taken
-    if taken is None:
+def _inherited(axis: SearchAxis) -> list[ValueHistory]:
+    inherited = axis.inherited
+    if inherited is None:
         return []
-    values = (v for v in line.values if not line.harder(taken.value, v))
-    return [Point(v, False, True, (), taken.trials, taken=True) for v in values]
+    values = (v for v in axis.values if not axis.harder(inherited.value, v))
+    return [ValueHistory(v, False, True, (), inherited.trials, inherited=True) for v in values]

@@ -1,149 +1,154 @@
-"""From a hint at the boundary to both ends of the bracket, in full-length trials.
+"""The adaptive strategy with a hint: from an estimate by the warm-up to both bounds, in full-length trials.
 
-A warm-up has shown about where a system falls behind. The first trial is there. Then the load goes up or down until
-both ends are known, by steps that begin with the precision and grow, or as far as the CPU time that an event cost
-says. What lies between the ends is halved. A load that could not be decided stays in the middle: its neighbours could
-not be decided either.
+The first trial is at the hint. Then the load is raised or lowered until both bounds are known. The steps begin with the
+precision and grow, or follow the CPU time per event. After that, the range between the bounds is halved. A load that
+could not be decided stays in the middle, because its neighbours could not be decided either.
 
-One trial is never the failing end: it is measured a second time before it counts, and a third time if the two disagree.
-So are points that are not monotone, a failure below a load that held, and a passing end that is to be close to the
-failing one: halving comes so near to the limit that one trial in two passes by chance.
+One trial is not enough for the failing bound. It is repeated before it counts, and again if the two disagree. The same
+applies to a failure below a load that passed, and to a passing bound that must be close to the failing one: halving
+comes so close to the limit that every second trial passes by chance.
 
-The rate at which an overloaded system drains is no measure of what it holds: with micro-batches it drains faster than
-it can work at the length of batch that its objectives allow.
+The processing rate of an overloaded system is not used. With micro-batches, an overloaded system processes more events
+per second than with batches that are short enough for its objectives.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from streamgauge.search.axes import Line
-from streamgauge.search.history import Known, Point, Step, Try
+from streamgauge.search.axes import SearchAxis
+from streamgauge.search.history import AxisHistory, NextTrial, Step, ValueHistory
 from streamgauge.search.supported import supported, why_wide
 
-_GROWTH, _ALIKE, _ALIKE_KNOWN = 2, 2, 3
-"""Steps grow by this factor while trials say the same, once so many do: hints are mostly within a tenth. One more if it
-is known what the cores would carry."""
-_BEYOND = 0.5
-"""Steps of the precision by which a load is tried beyond what the cores would carry, because it is to be the failing
-end, and beyond one that could not be decided."""
-_TWICE = 2
-"""Full-length trials of the failing end, at least."""
-_NARROWEST, _CLOSE = 0.02, 0.03
-"""Bounds that lie no closer together than the first, because no estimate says where the limit is; below the second the
-passing end is measured twice as well."""
-_CLEARLY = 1.5
-"""Steps of the precision by which a guess must differ to be followed."""
-_LEAP = 1.5
-"""A value is at most so many times the last one that held: CPU time is no proof."""
-_LATEST = 2
-"""Trials whose cost per event counts."""
-_TRUSTED = 5
-"""A guess that so many trials have not borne out is not followed any longer."""
-_SLACK = 5e-4  # rounding of a value must not make a bracket too wide
+_STEP_GROWTH, _SAME_VERDICTS, _SAME_VERDICTS_WITH_ESTIMATE = 2, 2, 3
+"""Steps grow by this factor for each further equal verdict after so many, because most hints are within 10 % of the
+limit. With an estimate by CPU time, they grow one trial later."""
+_SHORT_STEP = 0.5
+"""Distance, in precisions, of a load above the estimate by CPU time, so that it fails; also of a load beyond one that
+could not be decided."""
+_MIN_TRIALS = 2
+"""The minimum number of full-length trials of the failing bound."""
+_MIN_PRECISION, _CLOSE_PRECISION = 0.02, 0.03
+"""Bounds are not closer than the first value, because there is no estimate of the limit. Below the second value, the
+passing bound is measured twice too."""
+_MIN_DIFFERENCE = 1.5
+"""Distance, in precisions, at which an estimate by CPU time is clearly less than a load."""
+_MAX_STEP = 1.5
+"""The largest ratio of a load to the last passing one. CPU time only estimates the limit."""
+_LATEST_TRIALS = 2
+"""The number of latest trials whose CPU time per event is used."""
+_MAX_VALUES_BY_ESTIMATE = 5
+"""After trials at so many values, the estimate by CPU time is not used any longer."""
+_ROUNDING = 5e-4  # rounding of a value must not make the bounds too wide
 
 
-def next_step(wanted: Line, known: Known) -> Step:
-    """The next trial, or the bracket."""
-    line = supported(replace(wanted, precision=max(wanted.precision, _NARROWEST)), None)
-    value = _again(known.fails, *known.beyond) if known.beyond else None
-    value = value or _next_value(line, known) or _again(known.fails, known.holds if line.precision < _CLOSE else None)
+def next_step(wanted: SearchAxis, history: AxisHistory) -> Step:
+    """The next trial, or the bounds."""
+    axis = supported(replace(wanted, precision=max(wanted.precision, _MIN_PRECISION)), None)
+    value = _repeat(history.fails, *history.non_monotone) if history.non_monotone else None
+    value = (
+        value
+        or _next_value(axis, history)
+        or _repeat(history.fails, history.holds if axis.precision < _CLOSE_PRECISION else None)
+    )
     if value is not None:
-        return Try(value, "confirm")
-    return known.bracket(_why_wide(line, known) or why_wide(wanted, line, None))
+        return NextTrial(value, "confirm")
+    return history.bounds(_why_wide(axis, history) or why_wide(wanted, axis, None))
 
 
-def _again(*points: Point | None) -> float | None:
-    """The first of these values whose full-length trials are not enough: one, or two that disagree."""
-    for point in points:
-        if point is None or point.taken:
+def _repeat(*entries: ValueHistory | None) -> float | None:
+    """The first of these values that needs another full-length trial: it has one, or two that disagree."""
+    for entry in entries:
+        if entry is None or entry.inherited:
             continue
-        said = [told.verdict.holds for told in point.full]
-        if len(said) < _TWICE or (len(said) == _TWICE and len(set(said)) > 1):
-            return point.value
+        verdicts = [result.verdict.holds for result in entry.full]
+        if len(verdicts) < _MIN_TRIALS or (len(verdicts) == _MIN_TRIALS and len(set(verdicts)) > 1):
+            return entry.value
     return None
 
 
-def _next_value(line: Line, known: Known) -> float | None:
-    holds, fails = known.holds, known.fails
-    if not known.points:
-        return line.plain(line.hint)
+def _next_value(axis: SearchAxis, history: AxisHistory) -> float | None:
+    holds, fails = history.holds, history.fails
+    if not history.entries:
+        return axis.rounded_within(axis.hint)
     if holds and fails:
-        return _between(line, known, holds, fails)
-    if fails or not holds:  # what could not be decided does not hold either, as far as is known
-        return _stepped(line, known.points[::-1], -1)
-    return _stepped(line, known.points, 1)
+        return _between(axis, history, holds, fails)
+    if fails or not holds:  # a value that could not be decided counts as failing
+        return _step_outwards(axis, history.entries[::-1], -1)
+    return _step_outwards(axis, history.entries, 1)
 
 
-def _stepped(line: Line, points: Sequence[Point], way: int) -> float | None:
-    """A step further than the last of these values; None at the end of the line.
+def _step_outwards(axis: SearchAxis, entries: Sequence[ValueHistory], direction: int) -> float | None:
+    """The value one step beyond the last of these; None at the end of the axis.
 
-    The first steps are the precision, because the hint is mostly good; each further one is larger, because it was not.
-    If it is known what the cores would carry, a step up goes a little beyond that, and a step down goes there if it is
-    clearly less. What could not be decided is close to the boundary, so the first step from there is
-    half the precision; if its neighbours could not be decided either, the noise is large, and so are the steps.
+    The first steps are one precision, because most hints are good. Later steps are larger, because this hint was not.
+    With an estimate by CPU time, a step up goes a little beyond the estimate, and a step down goes to the estimate if
+    it is clearly less. A value that could not be decided is close to the limit, so the first step from it is half a
+    precision. If its neighbours could not be decided either, the noise is large, and so are the steps.
     """
-    last = points[-1]
-    alike = sum(p.state is last.state for p in points)
-    guess, clear = _carried(points), 1 + _CLEARLY * line.precision
-    steps = float(_GROWTH ** max(0, alike - (_ALIKE if way < 0 or not guess else _ALIKE_KNOWN)))
-    if last.state is None and alike == 1:
-        steps = _BEYOND
-    value = last.value * (1 + steps * line.precision - _SLACK) ** way
-    if way > 0 and guess and last.state:
-        value = min(max(value, guess * (1 + _BEYOND * line.precision)), last.value * _LEAP)
-    elif way < 0 and 0 < guess < last.value / clear:
-        value = min(value, guess)
-    value = line.plain(value)
-    return value if (value > last.value if way > 0 else value < last.value) else None
+    last = entries[-1]
+    same = sum(p.state is last.state for p in entries)
+    estimate, clear = _cpu_estimate(axis, entries), 1 + _MIN_DIFFERENCE * axis.precision
+    first = _SAME_VERDICTS if direction < 0 or not estimate else _SAME_VERDICTS_WITH_ESTIMATE
+    steps = float(_STEP_GROWTH ** max(0, same - first))
+    if last.state is None and same == 1:
+        steps = _SHORT_STEP
+    value = last.value * (1 + steps * axis.precision - _ROUNDING) ** direction
+    if direction > 0 and estimate and last.state:
+        value = min(max(value, estimate * (1 + _SHORT_STEP * axis.precision)), last.value * _MAX_STEP)
+    elif direction < 0 and 0 < estimate < last.value / clear:
+        value = min(value, estimate)
+    value = axis.rounded_within(value)
+    return value if (value > last.value if direction > 0 else value < last.value) else None
 
 
-def _carried(points: Sequence[Point]) -> float:
-    """About what the system's cores can hold, by what an event cost in the latest of these trials; 0: nobody knows.
+def _cpu_estimate(axis: SearchAxis, entries: Sequence[ValueHistory]) -> float:
+    """An estimate of the limit by the CPU time per event in the latest of these trials; 0: unknown.
 
-    Programs on a virtual machine become faster for minutes, so the latest trials say most. Measured on Spark, the limit
-    is 1.00 to 1.04 times what the cores carry in a trial that fails or is close to it.
+    Programs on a virtual machine become faster for minutes, so only the latest trials count.
     """
-    latest = sorted((t for p in points for t in p.full), key=lambda t: t.trial)[-_LATEST:]
-    told = [t.verdict.carries for t in latest]
-    return math.exp(sum(map(math.log, told)) / len(told)) if told and min(told) > 0 else 0.0
+    latest = sorted((t for p in entries for t in p.full), key=lambda t: t.trial)[-_LATEST_TRIALS:]
+    estimates = [t.verdict.carries for t in latest]
+    if not estimates or min(estimates) <= 0:
+        return 0.0
+    return axis.holding_share * math.exp(sum(map(math.log, estimates)) / len(estimates))
 
 
-def _between(line: Line, known: Known, holds: Point, fails: Point) -> float | None:
-    """A value in the wider of the gaps beside what could not be decided; None where both are narrow enough.
+def _between(axis: SearchAxis, history: AxisHistory, holds: ValueHistory, fails: ValueHistory) -> float | None:
+    """A value in the wider gap between a bound and the undecided values; None if both gaps are narrow enough.
 
-    Half as wide as what could not be decided is narrow enough: the ends cannot come closer to each other than that.
-    A single load that could not be decided leaves room for ends that are as close as the precision.
+    A gap is narrow enough if it is half as wide as the range of undecided values, because the bounds cannot be closer
+    to each other than that range. With a single undecided value, the bounds can be as close as the precision.
     """
-    if len(known.undecided) == 1 and not line.narrow(holds.value, fails.value):
-        closer = _beside(line, known.undecided[0].value, holds.value, fails.value)
+    if len(history.undecided) == 1 and not axis.is_narrow(holds.value, fails.value):
+        closer = _beside_undecided(axis, history.undecided[0].value, holds.value, fails.value)
         if closer is not None:
             return closer
-    fuzzy = [p.value for p in known.undecided] or [holds.value]
-    spread = 1 + (fuzzy[-1] / fuzzy[0] - 1) / 2
-    gaps = [(holds.value, fuzzy[0]), (fuzzy[-1], fails.value)]
-    wide = [(low, high) for low, high in gaps if not line.narrow(low, high) and high > spread * low]
+    undecided = [p.value for p in history.undecided] or [holds.value]
+    spread = 1 + (undecided[-1] / undecided[0] - 1) / 2
+    gaps = [(holds.value, undecided[0]), (undecided[-1], fails.value)]
+    wide = [(low, high) for low, high in gaps if not axis.is_narrow(low, high) and high > spread * low]
     if not wide:
         return None
     low, high = max(wide, key=lambda gap: gap[1] / gap[0])
-    step = 1 + line.precision - _SLACK
-    guess, near, far = _carried(known.points), low * step, high / step
-    if guess and near * step < far and not known.undecided and len(known.points) <= _TRUSTED:
-        return line.plain(min(max(guess, near), far))
-    return line.middle(low, high)
+    step = 1 + axis.precision - _ROUNDING
+    estimate, near, far = _cpu_estimate(axis, history.entries), low * step, high / step
+    if estimate and near * step < far and not history.undecided and len(history.entries) <= _MAX_VALUES_BY_ESTIMATE:
+        return axis.rounded_within(min(max(estimate, near), far))
+    return axis.middle(low, high)
 
 
-def _beside(line: Line, fuzzy: float, holds: float, fails: float) -> float | None:
-    """A new end, a precision away from the other one and clear of the load between them; None: there is no room."""
-    step, apart = 1 + line.precision - _SLACK, 1 + line.precision / 4
-    low, high = line.plain(fails / step), line.plain(holds * step)
-    if holds * (1 + _SLACK) < low < fuzzy / apart:
+def _beside_undecided(axis: SearchAxis, undecided: float, holds: float, fails: float) -> float | None:
+    """A new bound at one precision from the other, and at a distance from the undecided load between; None: no room."""
+    step, apart = 1 + axis.precision - _ROUNDING, 1 + axis.precision / 4
+    low, high = axis.rounded_within(fails / step), axis.rounded_within(holds * step)
+    if holds * (1 + _ROUNDING) < low < undecided / apart:
         return low
-    return high if fuzzy * apart < high < fails / (1 + _SLACK) else None
+    return high if undecided * apart < high < fails / (1 + _ROUNDING) else None
 
 
-def _why_wide(line: Line, known: Known) -> str:
-    if not known.undecided:
+def _why_wide(axis: SearchAxis, history: AxisHistory) -> str:
+    if not history.undecided:
         return ""
-    shown = " and ".join(line.text(point.value) for point in known.undecided)
-    return f"Trials at {shown} were too noisy to decide. Increase trial.limit or trial.repetitions"
+    loads = " and ".join(axis.text(entry.value) for entry in history.undecided)
+    return f"Trials at {loads} were too noisy to decide. Increase trial.limit or trial.repetitions"

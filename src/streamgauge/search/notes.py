@@ -1,123 +1,125 @@
-"""Notes: what a finding must not hide, each a sentence with its numbers."""
+"""The notes of a finding: contradictions, estimates and values without a measurement, each as a sentence."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from streamgauge.model.finding import Told
-from streamgauge.search.axes import Line
-from streamgauge.search.history import Known, Point
+from streamgauge.model.finding import TrialResult
+from streamgauge.search.axes import SearchAxis
+from streamgauge.search.history import AxisHistory, ValueHistory
 
 
-def notes(known: Known) -> Iterator[str]:
-    """Everything about a line that a reader of its bracket should know."""
-    yield from _taken(known)
-    yield from _worse(known)
-    yield from _estimated(known)
-    for point in known.points:
-        yield from _disagreement(known, point)
-        yield from _overruled(known.line, point)
-        yield from _undecided(known.line, point)
-    yield from _not_monotone(known)
+def notes(history: AxisHistory) -> Iterator[str]:
+    """All notes on one series."""
+    yield from _inherited(history)
+    yield from _too_many_instances(history)
+    yield from _estimated(history)
+    for entry in history.entries:
+        yield from _disagreement(history, entry)
+        yield from _overruled(history.axis, entry)
+        yield from _undecided(history.axis, entry)
+    yield from _not_monotone(history)
 
 
-def short_ends(known: Known) -> Iterator[str]:
-    """The ends of an unfinished bracket that only short trials speak for."""
-    for point, word in ((known.holds, "passed"), (known.fails, "failed")):
-        if point and not point.firm:
-            yield f"{known.line.text(point.value)} {word} so far, but only in short trials ({numbers(point.proof)})"
+def short_bounds(history: AxisHistory) -> Iterator[str]:
+    """A note for each bound of an unfinished search that only short trials support."""
+    for entry, word in ((history.holds, "passed"), (history.fails, "failed")):
+        if entry and not entry.confirmed:
+            trials = trial_numbers(entry.proof)
+            yield f"{history.axis.text(entry.value)} {word} so far, but only in short trials ({trials})"
 
 
-def numbers(trials: Iterable[int]) -> str:
+def trial_numbers(trials: Iterable[int]) -> str:
     """``trial 3`` or ``trials 3, 5``."""
     listed = [str(n) for n in trials]
     return f"trial{'' if len(listed) == 1 else 's'} {', '.join(listed)}"
 
 
-def _taken(known: Known) -> Iterator[str]:
-    taken = known.line.taken
-    if taken is None:
+def _inherited(history: AxisHistory) -> Iterator[str]:
+    inherited = history.axis.inherited
+    if inherited is None:
         return
-    count = known.line.text(taken.value)
-    fewer, plural = "" if taken.value == known.line.hard else " or fewer", "" if taken.value == 1 else "s"
+    count = history.axis.text(inherited.value)
+    fewer, plural = "" if inherited.value == history.axis.hard else " or fewer", "" if inherited.value == 1 else "s"
     yield (
         f"{count}{fewer} instance{plural} {'were' if fewer or plural else 'was'} not tested, because {count} already "
-        f"failed at the lower load {taken.where} ({numbers(taken.trials)})"
+        f"failed at the lower load {inherited.where} ({trial_numbers(inherited.trials)})"
     )
 
 
-def _estimated(known: Known) -> Iterator[str]:
-    """A failing end that is computed from what other processes took."""
-    fails = known.fails
+def _estimated(history: AxisHistory) -> Iterator[str]:
+    """A failing bound that is computed from the CPU time of other processes."""
+    fails = history.fails
     if fails is not None and fails.estimated:
-        share = max((t.verdict.taken for t in known.answers if t.trial in fails.proof), default=0.0)
+        share = max((t.verdict.taken for t in history.results if t.trial in fails.proof), default=0.0)
         yield (
-            f"the failing bound {known.line.text(fails.value)} is estimated, because other processes or the hypervisor "
-            f"used up to {share:.1%} of the CPU of the system under test in {numbers(fails.proof)}; stop other work on "
-            "its cores and run again"
+            f"the failing bound {history.axis.text(fails.value)} is estimated, because other processes or the "
+            f"hypervisor used up to {share:.1%} of the CPU of the system under test in {trial_numbers(fails.proof)}; "
+            "stop other work on its cores and run again"
         )
 
 
-def _worse(known: Known) -> Iterator[str]:
-    """The other end of a demand: with more instances than hold it fails as well."""
-    if known.worse:
-        counts = sorted(p.value for p in known.worse)
+def _too_many_instances(history: AxisHistory) -> Iterator[str]:
+    """Numbers of instances that fail although a smaller number passes."""
+    if history.worse:
+        counts = sorted(p.value for p in history.worse)
         listed = ", ".join(f"{count:g}" for count in counts[:-1])
-        shown = f"{listed} and {counts[-1]:g} instances" if listed else f"{counts[-1]:g} instances"
-        trials = sorted({number for p in known.worse for number in p.proof})
-        yield f"the load also fails with {shown} ({numbers(trials)}): more instances make this system slower"
+        text = f"{listed} and {counts[-1]:g} instances" if listed else f"{counts[-1]:g} instances"
+        trials = sorted({number for p in history.worse for number in p.proof})
+        yield f"the load also fails with {text} ({trial_numbers(trials)}): more instances make this system slower"
 
 
-def _disagreement(known: Known, point: Point) -> Iterator[str]:
-    """Trials of one kind and one value that said different things."""
-    text = known.line.text(point.value)
-    for kind, answers in (("full-length trials", point.full), ("short trials", point.short)):
-        if len({t.verdict.holds for t in answers}) < 2:
+def _disagreement(history: AxisHistory, entry: ValueHistory) -> Iterator[str]:
+    """Trials of one kind at one value that have different verdicts."""
+    text = history.axis.text(entry.value)
+    for kind, results in (("full-length trials", entry.full), ("short trials", entry.short)):
+        if len({t.verdict.holds for t in results}) < 2:
             continue
-        held = sum(t.verdict.holds is True for t in answers)
-        what = "repetitions" if len(answers) <= known.repetitions else kind
-        contradict = ": the verdicts contradict each other, so it counts as undecided" if point.contradictory else ""
-        yield f"{text}: {held} of {len(answers)} {what} passed ({numbers(_trials(answers))}){contradict}"
+        passed = sum(t.verdict.holds is True for t in results)
+        what = "repetitions" if len(results) <= history.repetitions else kind
+        contradict = ": the verdicts contradict each other, so it counts as undecided" if entry.contradictory else ""
+        yield f"{text}: {passed} of {len(results)} {what} passed ({trial_numbers(_trials(results))}){contradict}"
 
 
-def _overruled(line: Line, point: Point) -> Iterator[str]:
-    """Full-length trials that contradict the short ones before them."""
-    opposite = [t for t in point.short if t.verdict.holds is (not point.state)]
-    if point.state is None or not point.full or not opposite:
+def _overruled(axis: SearchAxis, entry: ValueHistory) -> Iterator[str]:
+    """Full-length trials that contradict short ones."""
+    opposite = [t for t in entry.short if t.verdict.holds is (not entry.state)]
+    if entry.state is None or not entry.full or not opposite:
         return
-    said, says = ("failed", "passed") if point.state else ("passed", "failed")
+    short_outcome, full_outcome = ("failed", "passed") if entry.state else ("passed", "failed")
     yield (
-        f"{line.text(point.value)} {said} in a short trial ({numbers(_trials(opposite))}) but {says} "
-        f"at full length ({numbers(point.proof)}); the full-length result counts"
+        f"{axis.text(entry.value)} {short_outcome} in a short trial ({trial_numbers(_trials(opposite))}) but "
+        f"{full_outcome} at full length ({trial_numbers(entry.proof)}); the full-length result counts"
     )
 
 
-def unmeasured(invalid: Sequence[Told]) -> str:
+def unmeasured(invalid: Sequence[TrialResult]) -> str:
     """Why a value could not be measured: how often its trial was INVALID, and the last reason."""
     reasons = invalid[-1].verdict.reasons
     often = "once" if len(invalid) == 1 else f"{len(invalid)} times"
-    return f"INVALID {often} ({numbers(_trials(invalid))}): {reasons[0] if reasons else 'no reason was given'}"
+    return f"INVALID {often} ({trial_numbers(_trials(invalid))}): {reasons[0] if reasons else 'no reason was given'}"
 
 
-def _undecided(line: Line, point: Point) -> Iterator[str]:
-    if point.invalid:
-        full = "" if point.unmeasured else " again"
-        yield f"{line.text(point.value)} could not be measured{full}: {unmeasured(point.invalid)}"
-    if point.state is not None or point.contradictory or point.unmeasured:
+def _undecided(axis: SearchAxis, entry: ValueHistory) -> Iterator[str]:
+    if entry.invalid:
+        again = "" if entry.unmeasured else " again"
+        yield f"{axis.text(entry.value)} could not be measured{again}: {unmeasured(entry.invalid)}"
+    if entry.state is not None or entry.contradictory or entry.unmeasured:
         return
-    reasons = [reason for t in point.deciding for reason in t.verdict.reasons]
+    reasons = [reason for t in entry.deciding for reason in t.verdict.reasons]
     why = f": {reasons[0]}" if reasons else ""
-    yield f"{line.text(point.value)} could not be decided ({numbers(_trials(point.deciding))}){why}"
+    yield f"{axis.text(entry.value)} could not be decided ({trial_numbers(_trials(entry.deciding))}){why}"
 
 
-def _not_monotone(known: Known) -> Iterator[str]:
-    fails = known.fails
-    for point in known.beyond:
+def _not_monotone(history: AxisHistory) -> Iterator[str]:
+    fails = history.fails
+    for entry in history.non_monotone:
         if fails is None:
             return
         yield (
-            f"not monotone: {known.line.text(fails.value)} failed ({numbers(fails.proof)}), but the harder value "
-            f"{known.line.text(point.value)} passed ({numbers(point.proof)}); the bounds end at the failure"
+            f"not monotone: {history.axis.text(fails.value)} failed ({trial_numbers(fails.proof)}), but the harder "
+            f"value {history.axis.text(entry.value)} passed ({trial_numbers(entry.proof)}); the bounds end at the "
+            "failure"
         )
 
 
-def _trials(answers: Iterable[Told]) -> list[int]:
-    return [t.trial for t in answers]
+def _trials(results: Iterable[TrialResult]) -> list[int]:
+    return [t.trial for t in results]

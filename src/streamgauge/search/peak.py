@@ -1,64 +1,64 @@
-"""More instances can be slower: where none of those that were tried holds, the best may be in between.
+"""The search for the best number of instances if more instances can be slower.
 
-By the Universal Scalability Law the load that n instances carry rises up to a peak and falls beyond it. A search that
-takes more instances as easier goes to the end of the range, past the peak. Once nothing is left to try there, this
-looks beside the numbers of instances that carried the most, until their neighbours are close.
+By the Universal Scalability Law, the load that n instances support rises up to a peak and falls beyond it. A search for
+which more instances are easier goes to the end of the range, beyond the peak. If nothing passes there, this module
+tries numbers of instances next to the fastest ones, until their neighbours are close.
 """
 
 from itertools import pairwise
 
 from streamgauge.model.measurement import Estimate
-from streamgauge.search.axes import Line
-from streamgauge.search.history import Known, Point
+from streamgauge.search.axes import SearchAxis
+from streamgauge.search.history import AxisHistory, ValueHistory
 
-_CLOSE = 1.25
-"""Numbers of instances that are closer than this factor are not told apart: by the law, one in the middle carries at
-most 1 % more than the better of the two."""
-_ERRORS = 2.0
-"""Standard errors within which two estimates do not differ."""
+_CLOSE_FACTOR = 1.25
+"""No number of instances is tried between two that are closer than this factor. By the law, it would support at most
+1 % more than the better of the two."""
+_MAX_ERRORS = 2.0
+"""Two estimates that are closer than this many standard errors count as equal."""
 
 
-def next_value(line: Line, known: Known) -> float | None:
-    """The next number of instances to try; None where the peak is enclosed, or something holds already."""
-    if known.holds is not None:
+def next_value(axis: SearchAxis, history: AxisHistory) -> float | None:
+    """The next number of instances to try; None if the peak is found, or a number passes."""
+    if history.holds is not None:
         return None
-    best = {point.value for point in _highest(known)}
-    ends = sorted({line.values[0], line.values[-1], *(p.value for p in known.points)})
+    best = {entry.value for entry in _highest(history)}
+    ends = sorted({axis.values[0], axis.values[-1], *(p.value for p in history.entries)})
     gaps = []
     for low, high in pairwise(ends):
-        inside = [v for v in line.values if low <= v <= high and known.at(v) is None]
-        if inside and high > _CLOSE * low and best & {low, high}:
+        inside = [v for v in axis.values if low <= v <= high and history.at(v) is None]
+        if inside and high > _CLOSE_FACTOR * low and best & {low, high}:
             gaps.append((high / low, min(inside, key=lambda v: abs(v * v - low * high))))
     return max(gaps)[1] if gaps else None
 
 
-def most(known: Known) -> tuple[float, float] | None:
-    """The number of instances that carried the most and how much that was, if more instances carried clearly less."""
-    carried = {p.value: e for p in known.points if (e := _carried(p)) is not None}
-    if not carried:
+def fastest(history: AxisHistory) -> tuple[float, float] | None:
+    """The fastest number of instances and its load, if more instances were clearly slower."""
+    loads = {p.value: e for p in history.entries if (e := _best_estimate(p)) is not None}
+    if not loads:
         return None
-    best = max(carried, key=lambda n: carried[n].boundary)
-    last = carried.get(max(carried))
-    if last is None or max(carried) == best or _reaches(last, carried[best]):
+    best = max(loads, key=lambda n: loads[n].boundary)
+    last = loads.get(max(loads))
+    if last is None or max(loads) == best or _reaches(last, loads[best]):
         return None
-    return best, carried[best].boundary
+    return best, loads[best].boundary
 
 
-def _highest(known: Known) -> list[Point]:
-    """The points that may be next to the peak: none carried clearly more. A crash says nothing of scaling."""
-    points = [p for p in known.points if not p.taken and not p.crashed]
-    carried = [e for p in points if (e := _carried(p)) is not None]
-    top = max(carried, key=lambda e: e.boundary - _ERRORS * e.error, default=None)
-    return [p for p in points if top is None or (e := _carried(p)) is None or _reaches(e, top)]
+def _highest(history: AxisHistory) -> list[ValueHistory]:
+    """The values that may be next to the peak, because none supported clearly more. A failed system shows nothing."""
+    entries = [p for p in history.entries if not p.inherited and not p.crashed]
+    loads = [e for p in entries if (e := _best_estimate(p)) is not None]
+    top = max(loads, key=lambda e: e.boundary - _MAX_ERRORS * e.error, default=None)
+    return [p for p in entries if top is None or (e := _best_estimate(p)) is None or _reaches(e, top)]
 
 
 def _reaches(estimate: Estimate, top: Estimate) -> bool:
-    return estimate.boundary + _ERRORS * estimate.error >= top.boundary - _ERRORS * top.error
+    return estimate.boundary + _MAX_ERRORS * estimate.error >= top.boundary - _MAX_ERRORS * top.error
 
 
-def _carried(point: Point) -> Estimate | None:
-    """What this number of instances carried, by the most precise of its trials; None: no trial tells."""
-    if point.state is None:
+def _best_estimate(entry: ValueHistory) -> Estimate | None:
+    """The most precise estimate of the load that this number of instances supports; None: there is none."""
+    if entry.state is None:
         return None
-    told = [t.verdict.estimate for t in point.answers if t.verdict.estimate is not None]
-    return min(told, key=lambda e: e.error, default=None)
+    estimates = [t.verdict.estimate for t in entry.results if t.verdict.estimate is not None]
+    return min(estimates, key=lambda e: e.error, default=None)

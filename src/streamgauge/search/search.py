@@ -1,4 +1,4 @@
-"""Search: asked for the next trial, told the verdict. It runs nothing and knows only the past it is shown."""
+"""Search: a pure function from the results of past trials to the next trial. It runs nothing and keeps no state."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,198 +6,211 @@ from functools import cached_property
 from operator import is_
 
 from streamgauge.model.experiment import Experiment
-from streamgauge.model.finding import Finding, Told
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import VerdictKind
-from streamgauge.model.trial import Ask, Purpose
+from streamgauge.model.trial import Purpose, TrialRequest
+from streamgauge.model.units import format_value
 from streamgauge.search import answer, forecast, goals, shares, strategies
-from streamgauge.search.axes import Line, Taken, format_value
-from streamgauge.search.history import EXTRA, Bracket, Known, Step, Try, learn
+from streamgauge.search.axes import HOLDING_SHARE, InheritedFailure, SearchAxis
+from streamgauge.search.history import EXTRA_REPEATS, AxisHistory, Bounds, NextTrial, Step, summarise
 
-_LONGEST_SPAN = 60  # values that a continuous line may ask for before it is told to stop
-
-
-_UNMEASURED = 2
-"""Values in a row that could not be measured before the search ends: the machine does not get quieter."""
+_MAX_VALUES_OF_RANGE = 60  # values of a range that may be requested before the search ends
+_MAX_UNMEASURED = 2
+"""The search ends after so many values in a row that could not be measured, because the machine stays disturbed."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where one line stands: what is known of it, and what comes next, a trial or its bracket."""
+class AxisState:
+    """The state of one series: its history, and what comes next, a trial or the bounds."""
 
-    known: Known
-    next: Ask | Bracket
-    bracket: Bracket | None = None
-    """Once it is found, also while shares of it are still to be measured."""
-    parts: tuple[shares.Part, ...] = ()
+    history: AxisHistory
+    next: TrialRequest | Bounds
+    bounds: Bounds | None = None
+    """None until they are found. They are set while shares of the passing load are still to be measured."""
+    measurements: tuple[shares.ShareMeasurement, ...] = ()
 
 
 @dataclass(frozen=True)
 class Search:
-    """The search of one experiment on one engine: a pure function of the past, so it replays and resumes."""
+    """The search of one experiment on one engine. It depends only on the past, so a run can be resumed."""
 
     experiment: Experiment
     engine: str
     hint: float = 0.0
-    """A load near the limit, where a warm-up hints at one: the first trial need not go to the end of the range."""
+    """An estimate of the limit from the warm-up, where the first trial is made; 0: there is none."""
     start: int = 0
-    """Which start of the system it is of, where the whole search is repeated: only its own trials count."""
-    _last: dict[Line, tuple[list[Told], Place]] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Where each line stood when last looked at. It saves work on lines that are done and never changes an answer."""
+    """The start of the system, if the whole search is repeated. Only the trials of this start count."""
+    holding_share: float = HOLDING_SHARE
+    """The sustainable load, as a share of what the cores could process by the CPU time per event."""
+    _cached: dict[SearchAxis, tuple[list[TrialResult], AxisState]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """The last state of each series with its trials. It saves time and never changes a result."""
 
     @cached_property
-    def lines(self) -> tuple[Line, ...]:
-        lines = goals.lines(self.experiment)
-        return tuple(replace(line, hint=self.hint) if line.dimension == "load" else line for line in lines)
+    def axes(self) -> tuple[SearchAxis, ...]:
+        """The axes of the experiment, those of the load with the hint."""
+        axes = goals.axes_of(self.experiment)
+        return tuple(
+            replace(axis, hint=self.hint, holding_share=self.holding_share) if axis.dimension == "load" else axis
+            for axis in axes
+        )
 
-    def next(self, past: Sequence[Told]) -> Ask | None:
-        """The next trial; None when everything is found, or nothing more can be."""
-        own = self._own(past)
-        if self._stopped(own):
+    def next(self, past: Sequence[TrialResult]) -> TrialRequest | None:
+        """The next trial; None if all bounds are found, or no more can be found."""
+        results = self._of_this_start(past)
+        if self._stopped(results):
             return None
-        ask = next((p.next for p in self._places(own) if isinstance(p.next, Ask)), None)
-        return replace(ask, start=self.start) if ask else None
+        request = next((p.next for p in self._states(results) if isinstance(p.next, TrialRequest)), None)
+        return replace(request, start=self.start) if request else None
 
-    def _own(self, past: Sequence[Told]) -> list[Told]:
-        """The trials of this start, as if there were no other."""
-        own = [told for told in past if told.ask.start == self.start]
-        return [replace(told, ask=replace(told.ask, start=0)) for told in own] if self.start else own
+    def _of_this_start(self, past: Sequence[TrialResult]) -> list[TrialResult]:
+        """The trials of this start, as if it were the only one."""
+        results = [result for result in past if result.ask.start == self.start]
+        return [replace(result, ask=replace(result.ask, start=0)) for result in results] if self.start else results
 
-    def findings(self, past: Sequence[Told], ended: str = "") -> tuple[Finding, ...]:
-        """The answers so far. ``ended`` says why the run stops before the search is done."""
-        own = self._own(past)
-        stop = self._stopped(own)
+    def findings(self, past: Sequence[TrialResult], ended: str = "") -> tuple[Finding, ...]:
+        """The findings so far. ``ended`` is the reason why the run ended before the search was done."""
+        results = self._of_this_start(past)
+        stop = self._stopped(results)
         found: list[Finding] = []
-        for place in self._places(own):
-            here = stop if stop and _belongs(stop, place.known.line) else None
-            elsewhere = answer.stop_reason(stop) if stop else ended
-            case = answer.Case(self.experiment, self.engine, place.known, place.bracket, here, elsewhere, place.parts)
-            found += answer.findings(case)
+        for state in self._states(results):
+            stop_here = stop if stop and _belongs(stop, state.history.axis) else None
+            why_ended = answer.stop_reason(stop) if stop else ended
+            context = answer.AnswerContext(
+                self.experiment, self.engine, state.history, state.bounds, stop_here, why_ended, state.measurements
+            )
+            found += answer.findings(context)
         return tuple(found)
 
     def forecast(self) -> forecast.Forecast:
-        """How many trials this will take if every trial is clear, over all starts."""
-        return forecast.forecast(self.lines, self.next).times(self.experiment.search.starts)
+        """The number of trials of all starts, if every verdict is clear."""
+        return forecast.forecast(self.axes, self.next).times(self.experiment.search.starts)
 
-    def most_trials(self, retries: int) -> int:
-        """A bound on the number of trials, whatever they say, if each may be INVALID ``retries`` times in a row."""
+    def max_trials(self, retries: int) -> int:
+        """The largest possible number of trials, if each may be INVALID ``retries`` times in a row."""
         trial = self.experiment.trial
         if self.experiment.what == "nothing":
-            valid = sum(len(line.values) for line in self.lines) * trial.repetitions
+            valid = sum(len(axis.values) for axis in self.axes) * trial.repetitions
         else:
-            valid = sum(_most_answers(line, trial.repetitions) + trial.repetitions for line in self.lines)
-            valid += len(self.lines) * len(self.experiment.search.also)
+            valid = sum(_max_results(axis, trial.repetitions) + trial.repetitions for axis in self.axes)
+            valid += len(self.axes) * len(self.experiment.search.also)
         return (valid * (retries + 1) + (1 if retries else 0)) * self.experiment.search.starts
 
-    def _stopped(self, past: Sequence[Told]) -> Told | None:
-        """The trial after which no search can go on: falsified output, or two values in a row that were INVALID as
-        often as they may be."""
-        for told in past:
-            if told.verdict.stops_run:
-                return told
-        most = _UNMEASURED * (self.experiment.trial.invalid_retries + 1)
-        tail = past[-most:]
-        often = len(tail) == most and all(t.verdict.kind is VerdictKind.INVALID for t in tail)
+    def _stopped(self, past: Sequence[TrialResult]) -> TrialResult | None:
+        """The trial after which the search cannot continue; None if it can.
+
+        Its outputs were wrong, or it is the last of two values in a row that were INVALID too often.
+        """
+        for result in past:
+            if result.verdict.stops_run:
+                return result
+        limit = _MAX_UNMEASURED * (self.experiment.trial.invalid_retries + 1)
+        tail = past[-limit:]
+        often = len(tail) == limit and all(t.verdict.kind is VerdictKind.INVALID for t in tail)
         return tail[-1] if often else None
 
-    def _places(self, past: Sequence[Told]) -> Iterator[Place]:
-        """Where every line stands. One after the other, as the demand of a load helps the next."""
-        trials: dict[tuple[str, tuple[tuple[str, float], ...]], list[Told]] = {}
-        for told in past:
-            trials.setdefault((told.ask.dimension, told.ask.fixed), []).append(told)
-        place: Place | None = None
-        for plain in self.lines:
-            line = self._restricted(plain, place) if place else plain
-            place = self._remembered(line, trials.get((line.dimension, line.fixed), []))
-            yield place
+    def _states(self, past: Sequence[TrialResult]) -> Iterator[AxisState]:
+        """The state of every series, in order, because the demand of a load restricts the next one."""
+        trials: dict[tuple[str, tuple[tuple[str, float], ...]], list[TrialResult]] = {}
+        for result in past:
+            trials.setdefault((result.ask.dimension, result.ask.fixed), []).append(result)
+        state: AxisState | None = None
+        for unrestricted in self.axes:
+            axis = self._restricted(unrestricted, state) if state else unrestricted
+            state = self._cached_state(axis, trials.get((axis.dimension, axis.fixed), []))
+            yield state
 
-    def _restricted(self, line: Line, before: Place) -> Line:
-        """Lower-bound restriction (Theodolite): what fails at a load fails at every higher one."""
-        fails = before.known.fails
+    def _restricted(self, axis: SearchAxis, before: AxisState) -> SearchAxis:
+        """Lower-bound restriction (Theodolite): what fails at a load fails at every higher load."""
+        fails = before.history.fails
         restricts = self.experiment.what == "demand" and self.experiment.search.lower_bound
-        if not restricts or fails is None or isinstance(before.next, Ask):
-            return line
-        where = format_value(before.known.line.fixed[0][1], "rate")
-        if fails.taken and before.known.line.taken:
-            return replace(line, taken=before.known.line.taken)
-        return replace(line, taken=Taken(fails.value, fails.proof, where))
+        if not restricts or fails is None or isinstance(before.next, TrialRequest):
+            return axis
+        where = format_value(before.history.axis.fixed[0][1], "rate")
+        if fails.inherited and before.history.axis.inherited:
+            return replace(axis, inherited=before.history.axis.inherited)
+        return replace(axis, inherited=InheritedFailure(fails.value, fails.proof, where))
 
-    def _remembered(self, line: Line, trials: list[Told]) -> Place:
-        seen, place = self._last.get(line, (None, None))
-        if seen is None or place is None or len(seen) != len(trials) or not all(map(is_, seen, trials)):
-            place = self._place(line, trials)
-            self._last[line] = (trials, place)
-        return place
+    def _cached_state(self, axis: SearchAxis, trials: list[TrialResult]) -> AxisState:
+        cached, state = self._cached.get(axis, (None, None))
+        if cached is None or state is None or len(cached) != len(trials) or not all(map(is_, cached, trials)):
+            state = self._state(axis, trials)
+            self._cached[axis] = (trials, state)
+        return state
 
-    def _place(self, line: Line, trials: list[Told]) -> Place:
-        searched, beside = shares.split(self.experiment, trials)
+    def _state(self, axis: SearchAxis, trials: list[TrialResult]) -> AxisState:
+        searched, extra = shares.split(self.experiment, trials)
         trial = self.experiment.trial
-        known = learn(line, searched, trial.repetitions, trial.invalid_retries)
-        step = self._again(known, searched) or self._onward(line, known)
-        known = replace(known, trials=len(trials))
-        if isinstance(step, Ask):
-            return Place(known, step)
-        holds, _ = answer.ends(known, step)
-        parts = shares.parts(self.experiment, line, holds.value if holds else None, searched, beside)
-        return Place(known, shares.next_ask(line, parts) or step, step, parts)
+        history = summarise(axis, searched, trial.repetitions, trial.invalid_retries)
+        step = self._repeat(history, searched) or self._advance(axis, history)
+        history = replace(history, trials=len(trials))
+        if isinstance(step, TrialRequest):
+            return AxisState(history, step)
+        holds, _ = answer.confirmed_bounds(history, step)
+        measurements = shares.requested_shares(self.experiment, axis, holds.value if holds else None, searched, extra)
+        return AxisState(history, shares.next_request(axis, measurements) or step, step, measurements)
 
-    def _again(self, known: Known, trials: list[Told]) -> Ask | None:
-        """An INVALID trial is repeated as it was, as often as it may be, and a value as often as there are
-        repetitions."""
+    def _repeat(self, history: AxisHistory, trials: list[TrialResult]) -> TrialRequest | None:
+        """A repetition of the last trial: because it was INVALID, or because its value needs more repetitions."""
         if not trials:
             return None
-        last, point = trials[-1].ask, known.at(trials[-1].ask.value)
+        last, entry = trials[-1].ask, history.at(trials[-1].ask.value)
         if trials[-1].verdict.kind is VerdictKind.INVALID:
-            given_up = point is not None and any(t.ask == last for t in point.invalid)
+            given_up = entry is not None and any(t.ask == last for t in entry.invalid)
             return None if given_up else last
         if last.purpose == "estimate":
             return None
-        ask = self._ask(known, last.value, last.purpose)
-        return ask if ask.repetition < known.repetitions else None
+        request = self._request(history, last.value, last.purpose)
+        return request if request.repetition < history.repetitions else None
 
-    def _onward(self, line: Line, known: Known) -> Ask | Bracket:
-        """The strategy's next step; when it has its bracket, both ends are confirmed at full length."""
-        step = self._step(line, known)
-        if isinstance(step, Try):
-            return self._bounded(known, step)
-        for end in (step.holds, step.fails):
-            if end is not None and not known.firm(end):
-                return self._bounded(known, Try(end, "confirm"))
+    def _advance(self, axis: SearchAxis, history: AxisHistory) -> TrialRequest | Bounds:
+        """The next step of the strategy. If it returns bounds, both are confirmed at full length."""
+        step = self._step(axis, history)
+        if isinstance(step, NextTrial):
+            return self._within_limit(history, step)
+        for bound in (step.holds, step.fails):
+            if bound is not None and not history.is_confirmed(bound):
+                return self._within_limit(history, NextTrial(bound, "confirm"))
         return step
 
-    def _step(self, line: Line, known: Known) -> Step:
+    def _step(self, axis: SearchAxis, history: AxisHistory) -> Step:
         if self.experiment.what == "nothing":
-            return strategies.measure(line, known)
-        return strategies.next_step(self.experiment.search.strategy, line, known)
+            return strategies.measure(axis, history)
+        return strategies.next_step(self.experiment.search.strategy, axis, history)
 
-    def _bounded(self, known: Known, step: Try) -> Ask | Bracket:
-        """The trial that a step wants, unless the line has had more than any sound search needs."""
+    def _within_limit(self, history: AxisHistory, step: NextTrial) -> TrialRequest | Bounds:
+        """The trial of a step, or the bounds if the series already has more trials than a search should need."""
         purpose = step.purpose
         if purpose == "probe" and not self.experiment.trial.early:
             purpose = "confirm"
-        ask = self._ask(known, step.value, purpose)
-        most = known.repetitions + EXTRA
-        asked = len(known.answers) + sum(point.unmeasured for point in known.points)
-        given_up = (point := known.at(step.value)) is not None and any(t.ask == ask for t in point.invalid)
-        if ask.repetition < most and asked < _most_answers(known.line, known.repetitions) and not given_up:
-            return ask
-        why = "" if given_up else f"the verdicts still contradict each other after {len(known.answers)} trials"
-        return known.bracket(why)
+        request = self._request(history, step.value, purpose)
+        max_repetitions = history.repetitions + EXTRA_REPEATS
+        requested = len(history.results) + sum(entry.unmeasured for entry in history.entries)
+        given_up = (entry := history.at(step.value)) is not None and any(t.ask == request for t in entry.invalid)
+        is_allowed = requested < _max_results(history.axis, history.repetitions) and not given_up
+        if request.repetition < max_repetitions and is_allowed:
+            return request
+        why = "" if given_up else f"the verdicts still contradict each other after {len(history.results)} trials"
+        return history.bounds(why)
 
-    def _ask(self, known: Known, value: float, purpose: Purpose) -> Ask:
-        point = known.at(value)
-        done = sum(t.ask.purpose == purpose for t in point.answers) if point else 0
-        return Ask(known.line.dimension, value, purpose, known.line.fixed, done)
+    def _request(self, history: AxisHistory, value: float, purpose: Purpose) -> TrialRequest:
+        entry = history.at(value)
+        done = sum(t.ask.purpose == purpose for t in entry.results) if entry else 0
+        return TrialRequest(history.axis.dimension, value, purpose, history.axis.fixed, done)
 
 
-def build(experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0) -> Search:
+def build(
+    experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0, holding_share: float = HOLDING_SHARE
+) -> Search:
     """The search of this experiment on the engine with this label, after this start of it."""
-    return Search(experiment, engine, hint, start)
+    return Search(experiment, engine, hint, start, holding_share)
 
 
-def _most_answers(line: Line, repetitions: int) -> int:
-    """Valid trials after which a line is not searched any further: more than any sound search needs."""
-    return 2 * (repetitions + EXTRA) * (len(line.values) or _LONGEST_SPAN)
+def _max_results(axis: SearchAxis, repetitions: int) -> int:
+    """The number of valid trials after which the search of a series ends; a search should need fewer."""
+    return 2 * (repetitions + EXTRA_REPEATS) * (len(axis.values) or _MAX_VALUES_OF_RANGE)
 
 
-def _belongs(told: Told, line: Line) -> bool:
-    return (told.ask.dimension, told.ask.fixed) == (line.dimension, line.fixed)
+def _belongs(result: TrialResult, axis: SearchAxis) -> bool:
+    return (result.ask.dimension, result.ask.fixed) == (axis.dimension, axis.fixed)

@@ -1,27 +1,26 @@
-"""Starts: the whole search, made again on processes that were started for it, as one answer.
+"""One finding from the searches of several starts of the system under test.
 
-A system that is started again may hold another load: memory is laid out otherwise, other code was compiled. The answer
-is that of the start whose middle is the median, with the results of all starts beside it.
+After another start, a system may sustain another load, because its memory layout and its compiled code differ. The
+finding is that of the start whose middle is the median. It contains the results of all starts.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from streamgauge.model.finding import Finding, Start
+from streamgauge.model.units import format_value
 from streamgauge.search.answer import TOPIC
-from streamgauge.search.axes import format_value
 
-_ANSWERED = ("bracketed", "wide", "all-hold", "none-holds")
+_WITH_RESULT = ("bracketed", "wide", "all-hold", "none-holds")
 
 
 def combine(searches: Sequence[Sequence[Finding]]) -> tuple[Finding, ...]:
-    """One finding for each line, from those of every start in order. ``measured`` ones, without a search, are as they
-    were."""
+    """One finding for each series, from the findings of every start in order."""
     return tuple(_combined(found) for found in zip(*searches, strict=True))
 
 
 def _combined(found: Sequence[Finding]) -> Finding:
-    starts = {n: _start(n, f) for n, f in enumerate(found, 1) if f.status in _ANSWERED and (f.holds or f.fails)}
+    starts = {n: _start(n, f) for n, f in enumerate(found, 1) if f.status in _WITH_RESULT and (f.holds or f.fails)}
     listed = tuple(starts.values())
     if len(found) == 1:
         return replace(found[0], starts=listed)
@@ -44,15 +43,14 @@ def _combined(found: Sequence[Finding]) -> Finding:
 
 
 def _start(number: int, finding: Finding) -> Start:
-    holds, fails = (end.value if end else None for end in (finding.holds, finding.fails))
+    holds, fails = (bound.value if bound else None for bound in (finding.holds, finding.fails))
     return Start(number, holds, fails, finding.trials)
 
 
 def spread_of(finding: Finding) -> str:
-    """How far the results of the starts are apart, in words."""
+    """How far the results of the starts are apart, as a sentence."""
     if finding.spread is None:
         return "one start"
     middles = sorted(start.middle for start in finding.starts)
-    unit = finding.unit
-    low, high = (format_value(value, unit) for value in (middles[0], middles[-1]))  # type: ignore[arg-type]
+    low, high = (format_value(value, finding.unit) for value in (middles[0], middles[-1]))
     return f"the midpoints of {len(middles)} starts range from {low} to {high}, {finding.spread:.1%} apart"

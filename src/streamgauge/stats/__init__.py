@@ -1,1 +1,1 @@
-"""Pure numbers: buckets and quantiles, trends with honest intervals, the end of warm-up."""
+"""Statistics: latency buckets and quantiles, trends with confidence intervals, the end of the warm-up."""

@@ -1,8 +1,8 @@
 """Latency counts in HdrHistogram's bucket layout: unit 1 µs, three significant digits.
 
-Bucket b of the layout is a number; a histogram is a vector of counts by that number. Values below 2048
-have a bucket each; above, every doubling has 1024 buckets, so no value is off by more than 0.1 %.
-Merging histograms is addition, which is why live and offline analysis agree to the last count.
+A bucket is a number, and a histogram is a vector of counts by that number. Values below 2048 have a bucket
+each. Above, every doubling has 1024 buckets, so no value differs from its bucket by more than 0.1 %. Histograms
+are merged by addition, so live and offline analysis have exactly the same counts.
 """
 
 import numpy as np
@@ -15,10 +15,10 @@ _BITS = 11
 
 
 def index(micros: npt.ArrayLike) -> Ints:
-    """Bucket of each value, in whole microseconds. Negative values have none: count them apart."""
+    """Bucket of each value in whole microseconds. Negative values have no bucket and are counted separately."""
     value = np.asarray(micros, np.int64)
     if value.size and int(value.min()) < 0:
-        raise ValueError("a negative latency has no bucket; count it apart")
+        raise ValueError("a negative latency has no bucket; count it separately")
     # frexp's exponent is the bit length, exact below 2^53 µs (285 years)
     shift = np.maximum(np.frexp(value.astype(np.float64))[1].astype(np.int64) - _BITS, 0)
     result: Ints = shift * _HALF + (value >> shift)
@@ -26,7 +26,7 @@ def index(micros: npt.ArrayLike) -> Ints:
 
 
 def lowest(bucket: npt.ArrayLike) -> Ints:
-    """Least value that falls into the bucket."""
+    """Smallest value in the bucket."""
     number = np.asarray(bucket, np.int64)
     shift = np.maximum(number // _HALF - 1, 0)
     result: Ints = (number - shift * _HALF) << shift
@@ -34,7 +34,7 @@ def lowest(bucket: npt.ArrayLike) -> Ints:
 
 
 def highest(bucket: npt.ArrayLike) -> Ints:
-    """Largest value that falls into the bucket; HdrHistogram reports percentiles with it."""
+    """Largest value in the bucket; HdrHistogram reports it as the percentile."""
     number = np.asarray(bucket, np.int64)
     shift = np.maximum(number // _HALF - 1, 0)
     result: Ints = ((number - shift * _HALF + 1) << shift) - 1
@@ -47,7 +47,7 @@ def middle(bucket: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def quantile(bucket: Ints, count: Ints, share: float) -> int:
-    """Value in µs below or at which ``share`` of the samples lie."""
+    """The value in µs that ``share`` of the samples do not exceed."""
     order = np.argsort(bucket, kind="stable")
     running = np.cumsum(count[order])
     if not running.size or running[-1] == 0:
@@ -57,10 +57,10 @@ def quantile(bucket: Ints, count: Ints, share: float) -> int:
 
 
 def mean(bucket: Ints, count: Ints) -> float:
-    """Mean in µs, from the middles of the buckets."""
+    """Mean in µs, computed from the middles of the buckets."""
     return float(np.dot(middle(bucket), count) / count.sum())
 
 
 def supported(share: float, samples: int) -> bool:
-    """Whether ``samples`` carry this percentile: at least one of them must lie on its far side."""
+    """Whether there are enough samples for this percentile: at least one must be beyond it."""
     return samples * min(share, 1.0 - share) >= 1.0 - 1e-9

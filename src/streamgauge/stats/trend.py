@@ -1,9 +1,9 @@
-"""The trend of an integrated series (lag, latency): the mean of its increments, with an honest interval.
+"""The trend of an integrated series (lag, latency): the mean of its increments, with a confidence interval.
 
-A line fitted to lag has a wrong interval, because the errors of lag add up. Its increments do not: they
-are a stationary series with short memory, and the mean of such a series has a known error. The memory is
-estimated as an AR(1) process with the small-sample correction of Marriott and Pope (1954); the interval
-is Student's with the degrees of freedom of the equivalent independent sample.
+A line fitted to lag has a wrong interval, because the errors of lag add up. The increments are a stationary series with
+short memory, and the mean of such a series has a known error. The memory is estimated as an AR(1) process with the
+small-sample correction of Marriott and Pope (1954). The interval is Student's with the degrees of freedom of the
+equivalent independent sample.
 """
 
 import math
@@ -16,28 +16,28 @@ from streamgauge.model.measurement import Interval
 
 Floats = npt.NDArray[np.float64]
 
-LEAST_INCREMENTS = 5
-LEAST_LEVELS = 12
-LEAST_RECENT = 3
-"""Increments of a second half, at least: Student's quantile for two degrees of freedom is large enough."""
+MIN_INCREMENTS = 5
+MIN_LEVELS = 12
+MIN_RECENT = 3
+"""The minimum number of increments of a second half. Student's quantile for two degrees of freedom is large enough."""
 _ROUNDING = 1e-12
-"""Share of a number below which a difference is that of its last digits."""
+"""Relative difference below which two numbers are equal except for rounding."""
 _NORMAL = 1.4826
 """Standard deviation of a normal distribution whose median deviation is one."""
-_SEVERAL = 4
+_LONG_STEP = 4
 _CAUTION = 1.25
-"""A median of few changes is often too small, and so is one of a level that its floor holds up."""
-_INFLATION = {1: 3.0, _SEVERAL: 16 / 11}
-"""By how much the variance per sample, seen over so many, is too small for a lag-1 correlation of 0.5: the changes over
-four samples have 33/16 of the variance of one per sample, and 3 is where that goes to."""
+"""A median of few changes is often too small, and so is that of a level at its floor."""
+_INFLATION = {1: 3.0, _LONG_STEP: 16 / 11}
+"""By the number of samples over which a change is computed: the factor by which its variance per sample is too small
+for a lag-1 correlation of 0.5. Changes over four samples have 33/16 of the variance of one sample; the limit is 3."""
 _MEMORY = (-0.25, 0.95)
-"""Correlation that is believed: a more negative one would make intervals narrower than few samples justify."""
+"""The range of a correlation. A more negative one would make intervals narrower than few samples justify."""
 
 
 def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | None:
-    """Mean growth of ``level`` per unit of ``time`` between its samples; None with too few of them."""
+    """Mean growth of ``level`` per unit of ``time``; None with too few samples."""
     spans, steps = np.diff(time), np.diff(level)
-    if len(steps) < LEAST_INCREMENTS or not np.all(spans > 0):
+    if len(steps) < MIN_INCREMENTS or not np.all(spans > 0):
         return None
     total = float(spans.sum())
     growth = float(steps.sum()) / total
@@ -48,16 +48,16 @@ def increments(time: Floats, level: Floats, confidence: float = 0.95) -> Interva
 
 
 def recent(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | None:
-    """Mean growth of ``level`` over the second half of ``time``, with the error that short memory allows.
+    """Mean growth of ``level`` over the second half of ``time``, with its error; None with too few samples.
 
-    Few samples cannot tell their own memory, and while a system settles its growth falls from sample to sample, which
-    looks like a long one. So the memory is not estimated: it is taken as a lag-1 correlation of 0.5 from second to
-    second, of which little is left between samples that are seconds apart. None with too few samples.
+    Few samples do not show their memory. While a system stabilizes, its growth falls from sample to sample, which looks
+    like a long memory. So the memory is not estimated: the lag-1 correlation is 0.5 from second to second, and there is
+    little correlation between samples that are seconds apart.
     """
     first = max(int(np.searchsorted(time, (time[0] + time[-1]) / 2, "right")) - 1, 0) if len(time) else 0
     spans, steps = np.diff(time[first:]), np.diff(level[first:])
     count = len(steps)
-    if count < LEAST_RECENT or not np.all(spans > 0):
+    if count < MIN_RECENT or not np.all(spans > 0):
         return None
     total = float(spans.sum())
     growth = float(steps.sum()) / total
@@ -70,7 +70,7 @@ def recent(time: Floats, level: Floats, confidence: float = 0.95) -> Interval | 
 
 
 def _inflation_over(seconds: float) -> float:
-    """By how much the variance of a long mean exceeds that of independent samples, each the mean of so many seconds.
+    """The factor by which the variance of a long mean exceeds that of independent means over ``seconds``.
 
     For a lag-1 correlation ρ of 0.5 from second to second: the variance per second of a long sum is (1 + ρ)/(1 − ρ) = 3
     times that of a single second, and that of a sum over m seconds 3 − 4 (1 − ρ^m) / m times.
@@ -80,27 +80,27 @@ def _inflation_over(seconds: float) -> float:
 
 
 def mean_error(residuals: Floats) -> tuple[float, float, float]:
-    """Standard error of the mean of a series with these residuals, its lag-1 correlation, degrees of freedom."""
+    """Standard error of the mean of a series with these residuals, its lag-1 correlation and its degrees of freedom."""
     n = len(residuals)
     power = float(np.dot(residuals, residuals)) / n
     if power <= 0.0:
         return 0.0, 0.0, float(n - 1)
-    seen = float(np.dot(residuals[1:], residuals[:-1])) / n / power
-    memory = min(max(seen + (1 + 3 * seen) / n, _MEMORY[0]), _MEMORY[1])
+    observed = float(np.dot(residuals[1:], residuals[:-1])) / n / power
+    memory = min(max(observed + (1 + 3 * observed) / n, _MEMORY[0]), _MEMORY[1])
     inflation = (1 + memory) / (1 - memory)
     independent = n / inflation
     variance = power / (1 - min(1 / independent, 0.8))
-    # the memory is estimated too, which costs more than the one degree of freedom of the mean
+    # the memory is estimated too, which costs more degrees of freedom than the mean
     return math.sqrt(variance * inflation / n), memory, max(0.55 * independent - 1, 2.0)
 
 
 def spread(time: Floats, level: Floats) -> float:
-    """What a level strays per root of a unit of time, not counting single disturbances; 0 with too few samples.
+    """Standard deviation of a level per square root of a unit of time, without single disturbances; 0: too few samples.
 
-    The median deviation of the changes over one sample, and over four: an excursion now and then, however high, does
-    not move a median. The memory is taken as a lag-1 correlation of 0.5, or more if the changes over four say so.
+    It is the larger of the median deviations of the changes over one sample and over four. Few large disturbances do
+    not change a median. The lag-1 correlation is 0.5, or more if the changes over four samples show it.
     """
-    if len(level) <= LEAST_INCREMENTS + _SEVERAL:
+    if len(level) <= MIN_INCREMENTS + _LONG_STEP:
         return 0.0
     step = float(time[-1] - time[0]) / (len(time) - 1)
     found = []
@@ -112,13 +112,12 @@ def spread(time: Floats, level: Floats) -> float:
 
 
 def reversion(level: Floats) -> float:
-    """How clearly a level returns to where it was: the t statistic of Dickey and Fuller (1979), with one lag.
+    """How clearly a level returns to its mean: the t statistic of Dickey and Fuller (1979), with one lag.
 
-    A walk, and all the more one that drifts upwards, is below −3.5 about once in a hundred times; a level that strays
-    and returns is far below it. 0 with too few samples, where nothing moves, and where a line says it all: without
-    noise there is no telling.
+    For a random walk it is below −3.5 in about 1 % of cases, and less often with an upward drift. For a level that
+    returns to its mean it is far below. It is 0 with too few samples, and for a level without noise.
     """
-    if len(level) < LEAST_LEVELS:
+    if len(level) < MIN_LEVELS:
         return 0.0
     rounding = _ROUNDING * float(np.abs(level).max())
     level = level - level.mean()
@@ -130,8 +129,8 @@ def reversion(level: Floats) -> float:
     if np.any(np.abs(np.diag(triangle)) <= _ROUNDING * np.linalg.norm(columns, axis=0)):
         return 0.0
     along = basis.T @ after
-    left = after - basis @ along
-    power = float(left @ left) / (len(after) - columns.shape[1])
+    residuals = after - basis @ along
+    power = float(residuals @ residuals) / (len(after) - columns.shape[1])
     if power <= rounding**2:
         return 0.0
     return float(along[-1] / triangle[-1, -1]) * abs(float(triangle[-1, -1])) / math.sqrt(power)

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from streamgauge.model.calibration import Calibration
-from streamgauge.model.experiment import QUEUE
+from streamgauge.model.experiment import QUEUE, uses_broker
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
 
@@ -95,5 +95,5 @@ def _older_path(root: Path, key: Key) -> Path:
 def _slug(key: Key) -> str:
     machine, placement, transport = key
     # the queue was the only transport once
-    told = f"{machine}-{placement}" if transport == QUEUE else f"{transport}-{machine}-{placement}"
+    told = f"{transport}-{machine}-{placement}" if uses_broker(transport) else f"{machine}-{placement}"
     return re.sub(r"[^A-Za-z0-9]+", "-", told).strip("-").lower()

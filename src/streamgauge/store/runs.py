@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from streamgauge.model.experiment import Experiment
-from streamgauge.model.finding import Finding, Told
+from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.trial import Recording, Trial
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import (
@@ -178,10 +178,10 @@ class Run:
             remove_tree(path)
         return freed
 
-    def trial_results(self, engine: str | None = None) -> list[Told]:
+    def trial_results(self, engine: str | None = None) -> list[TrialResult]:
         """The results of the trials so far, of one engine's label or of all of them."""
         whole = self.trials()
-        return [Told(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
+        return [TrialResult(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
 
     def write_conclusion(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
         """Write the answer. A run that is resumed writes it again, in one step."""

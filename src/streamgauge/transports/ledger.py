@@ -1,26 +1,24 @@
-"""The books of a driver's lanes: offsets, bounds and exact counts, whoever holds the events. Pure: it knows no time.
+"""The counts of one load driver: offsets, bounds and acknowledgements of its partitions. Pure: it gets the time.
 
-A lane is one partition of one stream. Event k of a lane has offset k. A tick goes to all lanes at once and says
-``until`` which due time everything is there, so that a cut at one due time is the same moment in every lane.
+Event k of a partition has offset k. What becomes due together is entered in all partitions at once, with the due time
+until which everything is there.
 """
 
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from streamgauge.model.streams import StreamPartition
-
-Lane = StreamPartition
+from streamgauge.model.streams import Offsets, StreamPartition
 
 
-class BacklogError(ValueError):
-    """A range or offset that cannot be; the sentence says why."""
+class LedgerError(ValueError):
+    """A range or offset that is not possible; the sentence says why."""
 
 
-class Ack(NamedTuple):
-    """The counts at one acknowledgement (between two micro-batches). ``lag`` is planned − acknowledged after it."""
+class Acknowledgement(NamedTuple):
+    """The counts at one acknowledgement. ``lag`` is what was planned by then and is not acknowledged after it."""
 
     time_ns: int
     published: int
@@ -29,17 +27,19 @@ class Ack(NamedTuple):
     lag: int
 
 
-class Drop(NamedTuple):
-    """A stream that was cancelled before its end and not read again in time."""
+class Confirmation(NamedTuple):
+    """Events of one send interval that a broker has confirmed. Nanoseconds since the load began."""
 
-    time_ns: int
-    lane: Lane
-    start: int
-    stop: int
+    intended_ns: int
+    appended_ns: int
+    """When the broker appended them (LogAppendTime), or confirmed them if it does not say."""
+    confirmed_ns: int
+    """When the load driver received the confirmation."""
+    events: int
 
 
 class Rows(Protocol):
-    """Events of one lane that go out together."""
+    """Events of one partition that are sent together."""
 
     @property
     def num_rows(self) -> int: ...
@@ -49,50 +49,59 @@ R = TypeVar("R", bound=Rows)
 
 
 @dataclass(slots=True)
-class Shelf(Generic[R]):
-    """The ticks of one lane that wait. ``starts``, ``untils`` and ``sizes`` run beside each other, for bisection.
+class PartitionLedger(Generic[R]):
+    """What waits of one partition, by send interval. The lists run beside each other, for bisection.
 
-    ``batches`` are their events, where they are kept here.
+    ``batches`` are the events, if they are kept here.
     """
 
     starts: list[int] = field(default_factory=list)
     untils: list[int] = field(default_factory=list)
     sizes: list[int] = field(default_factory=list)
     batches: list[R] = field(default_factory=list)
-    handed: int = 0
+    sent: int = 0
     published: int = 0
     served: int = 0
     acknowledged: int = 0
+    acknowledged_before_last: int = 0
+    """What was acknowledged before the last acknowledgement that changed anything."""
 
-    def drop(self, ticks: int) -> None:
-        """Forget the oldest ticks."""
+    def drop(self, intervals: int) -> None:
+        """Remove the oldest send intervals."""
         for column in (self.starts, self.untils, self.sizes, self.batches):
-            del column[:ticks]
+            del column[:intervals]
 
 
-class Books(ABC, Generic[R]):
-    """Counts, bounds and acknowledgements. Not safe for threads by itself: its server holds a lock."""
+class StreamCounts(NamedTuple):
+    """Events of a stream from its first one on, as far as no partition has a gap. Event n is in partition n mod P."""
 
-    def __init__(self, lanes: Iterable[Lane], bound_events: int = 0, bound_bytes: int = 0) -> None:
-        """Bounds of 0 are none."""
-        self._shelves: dict[Lane, Shelf[R]] = {lane: Shelf() for lane in lanes}
+    published: int
+    acknowledged: int
+    acknowledged_before_last: int
+
+
+class Ledger(ABC, Generic[R]):
+    """Counts, bounds and acknowledgements. Not safe for threads by itself: its users share a lock."""
+
+    def __init__(self, partitions: Iterable[StreamPartition], bound_events: int = 0, bound_bytes: int = 0) -> None:
+        """A bound of 0 is no bound."""
+        self._partitions: dict[StreamPartition, PartitionLedger[R]] = {each: PartitionLedger() for each in partitions}
         self.bound_events, self.bound_bytes = bound_events, bound_bytes
-        self.handed = self.published = self.served = self.reread = self.acknowledged = self.held_bytes = 0
-        self.until_us: int | None = None
+        self.sent = self.published = self.served = self.reread = self.acknowledged = self.buffered_bytes = 0
+        self.published_until_us: int | None = None
+        self.sent_until_us: int | None = None
         self.full = False
         self.longest = 0
-        """Most events that waited to be taken since somebody last set it."""
-        self.planned: Callable[[int], int] = lambda now_ns: 0
-        """Events that the plan has before a moment; a driver sets it. What is published is planned at least."""
-        self.acks: list[Ack] = []
-        """Acknowledgements that nobody has taken yet."""
-        self.ack_count = 0
-        self._answered: dict[Lane, int] = dict.fromkeys(self._shelves, 0)
-        """What each lane had acknowledged before the last acknowledgement."""
+        """The most events that waited to be read since it was last reset."""
+        self.planned: Callable[[int], int] | None = None
+        """Events that the plan has before a moment since the load began; None: there is no plan to be late for."""
+        self.acknowledgements: list[Acknowledgement] = []
+        """Those that were not taken yet."""
+        self._earliest_ns = 0
 
     @property
-    def lanes(self) -> tuple[Lane, ...]:
-        return tuple(self._shelves)
+    def partitions(self) -> tuple[StreamPartition, ...]:
+        return tuple(self._partitions)
 
     @property
     def lag(self) -> int:
@@ -101,157 +110,134 @@ class Books(ABC, Generic[R]):
 
     @property
     def waiting(self) -> int:
-        """Events published that the SUT has not taken yet."""
+        """Events published that the system under test has not begun to process."""
         return self.published - self.served
 
     @property
-    def pending(self) -> int:
-        """Events handed over and not yet acknowledged, also those that are on their way into the log."""
-        return self.handed - self.acknowledged
+    def unacknowledged(self) -> int:
+        """Events sent and not yet acknowledged, including those that are on their way into a log."""
+        return self.sent - self.acknowledged
 
-    def _shelf(self, lane: Lane) -> Shelf[R]:
-        shelf = self._shelves.get(lane)
-        if shelf is None:
-            raise BacklogError(f"this queue has no partition {lane.partition} of {lane.stream}")
-        return shelf
+    def partition(self, partition: StreamPartition) -> PartitionLedger[R]:
+        """The counts of one partition."""
+        found = self._partitions.get(partition)
+        if found is None:
+            raise LedgerError(f"there is no partition {partition.partition} of {partition.stream} here")
+        return found
 
-    def _take(self, parts: "Parts[R]", until_us: int) -> bool:
-        """Write a tick down. False, and nothing is, once a bound would be passed: it is ``full`` and stays so."""
+    def stream_counts(self, partition_count: int) -> dict[str, StreamCounts]:
+        """Of each stream, how far it is published and acknowledged without a gap in these partitions."""
+        found: dict[str, StreamCounts] = {}
+        for (stream, number), counts in self._partitions.items():
+            offsets = (counts.published, counts.acknowledged, counts.acknowledged_before_last)
+            reached = StreamCounts(*(offset * partition_count + number for offset in offsets))
+            found[stream] = StreamCounts(*map(min, reached, found.get(stream, reached)))
+        return found
+
+    def _append_interval(self, parts: "Parts[R]", until_us: int) -> bool:
+        """Enter what becomes due together. False, and nothing is entered, once a bound would be passed: then it is
+        ``full`` and stays so."""
         sizes = [self.size(rows) for _, rows in parts]
-        if not self._fits(sum(rows.num_rows for _, rows in parts), sum(sizes), until_us):
+        if not self._within_bounds(sum(rows.num_rows for _, rows in parts), sum(sizes), until_us):
             return False
-        for (lane, rows), size in zip(parts, sizes, strict=True):
+        for (partition, rows), size in zip(parts, sizes, strict=True):
             if rows.num_rows:
-                self._enter(self._shelf(lane), rows, size, until_us)
+                self._append(self.partition(partition), rows, size, until_us)
+        self.sent_until_us = until_us
         return True
 
-    def _fits(self, events: int, size: int, until_us: int) -> bool:
-        last = self.last_us
+    def _within_bounds(self, events: int, size: int, until_us: int) -> bool:
+        last = self.sent_until_us
         if last is not None and until_us < last:
-            raise BacklogError(f"a tick until {until_us} cannot follow one until {last}")
-        over_events = 0 < self.bound_events < self.pending + events
-        self.full = self.full or over_events or 0 < self.bound_bytes < self.held_bytes + size
+            raise LedgerError(f"a send interval until {until_us} cannot follow one until {last}")
+        over_events = 0 < self.bound_events < self.unacknowledged + events
+        self.full = self.full or over_events or 0 < self.bound_bytes < self.buffered_bytes + size
         return not self.full
-
-    @property
-    def last_us(self) -> int | None:
-        """Until which due time ticks were handed over."""
-        return self.until_us
 
     @abstractmethod
     def size(self, rows: R) -> int:
         """Bytes of events."""
 
-    def _enter(self, shelf: Shelf[R], rows: R, size: int, until_us: int) -> None:
-        """Write a tick of one lane down."""
-        shelf.starts.append(shelf.handed)
-        shelf.untils.append(until_us)
-        shelf.sizes.append(size)
-        shelf.handed += rows.num_rows
-        self.handed += rows.num_rows
-        self.held_bytes += size
+    def _append(self, partition: PartitionLedger[R], rows: R, size: int, until_us: int) -> None:
+        partition.starts.append(partition.sent)
+        partition.untils.append(until_us)
+        partition.sizes.append(size)
+        partition.sent += rows.num_rows
+        self.sent += rows.num_rows
+        self.buffered_bytes += size
 
-    def offsets(self) -> dict[Lane, tuple[int, int, int]]:
-        """Of each lane: acknowledged, served, published."""
-        return {lane: (s.acknowledged, s.served, s.published) for lane, s in self._shelves.items()}
+    def acknowledge(self, offsets: Offsets, at_ns: int) -> Acknowledgement:
+        """The system under test finished everything below these offsets at this moment since the load began.
 
-    def cut(self, due_us: int | None = None) -> tuple[int | None, dict[Lane, int]]:
-        """Offsets of all lanes at one due time: the number of events due before it. None: the latest."""
-        if due_us is None or self.until_us is None:
-            return self.until_us, {lane: self._latest(s) for lane, s in self._shelves.items()}
-        if due_us > self.until_us:
-            raise BacklogError(f"events are published until {self.until_us} µs only, not until {due_us} µs")
-        return due_us, {lane: self._cut_lane(s, due_us) for lane, s in self._shelves.items()}
-
-    def _latest(self, shelf: Shelf[R]) -> int:
-        return shelf.published
-
-    def due_of(self, most: int) -> int | None:
-        """The latest end of a tick before which at most ``most`` events wait for their acknowledgement.
-
-        At least one tick, so that a bound below it delays nothing for ever. None: all of them may be taken.
+        What it has finished is removed. The moment may be a little in the past, but not in a second that is closed.
         """
-        if self.lag <= most:
-            return None
-        last = self.until_us
-        ends = sorted({until for s in self._shelves.values() for until in s.untils if last is None or until <= last})
-        if not ends:
-            return None
-        fitting = bisect_right(ends, most, key=self._waiting_before)
-        return ends[max(fitting - 1, 0)]
+        for partition, offset in offsets.items():
+            self._check_end(partition, offset)
+        if any(offset > self.partition(each).acknowledged for each, offset in offsets.items()):
+            for counts in self._partitions.values():
+                counts.acknowledged_before_last = counts.acknowledged
+        for partition, offset in offsets.items():
+            self._release(self.partition(partition), offset)
+        at_ns = max(at_ns, self._earliest_ns)
+        known = self.published if self.planned is None else self.planned(at_ns)
+        lag = max(0, known - self.acknowledged)
+        entry = Acknowledgement(at_ns, self.published, self.served, self.acknowledged, lag)
+        self.acknowledgements.append(entry)
+        return entry
 
-    def _waiting_before(self, due_us: int) -> int:
-        return sum(self._cut_lane(s, due_us) - s.acknowledged for s in self._shelves.values())
+    def start_processing(self, offsets: Offsets) -> None:
+        """The system under test has begun to process everything below these offsets."""
+        for partition, offset in offsets.items():
+            self._check_end(partition, offset)
+            counts = self.partition(partition)
+            self.served += max(0, offset - counts.served)
+            counts.served = max(counts.served, offset)
 
-    def _cut_lane(self, shelf: Shelf[R], due_us: int) -> int:
-        tick = bisect_right(shelf.untils, due_us)
-        if tick == len(shelf.starts):
-            return self._latest(shelf)
-        return max(shelf.acknowledged, shelf.starts[tick] + self._within(shelf, tick, due_us))
-
-    @abstractmethod
-    def _within(self, shelf: Shelf[R], tick: int, due_us: int) -> int:
-        """How many events of a tick are due before a moment inside it."""
-
-    def acknowledge(self, offsets: Mapping[Lane, int], now_ns: int) -> Ack:
-        """The SUT is done with everything below these offsets: memory is freed. One entry in the log."""
-        for lane, offset in offsets.items():
-            self._check_end(lane, offset)
-        if any(offset > self._shelf(lane).acknowledged for lane, offset in offsets.items()):
-            self._answered = {lane: shelf.acknowledged for lane, shelf in self._shelves.items()}
-        for lane, offset in offsets.items():
-            self._free(self._shelf(lane), offset)
-        lag = max(self.planned(now_ns), self.published) - self.acknowledged
-        ack = Ack(now_ns, self.published, self.served, self.acknowledged, lag)
-        self.acks.append(ack)
-        self.ack_count += 1
-        return ack
-
-    def take(self, offsets: Mapping[Lane, int]) -> None:
-        """The SUT has taken everything below these offsets, and works on it; on the queue reading says so."""
-        for lane, offset in offsets.items():
-            self._check_end(lane, offset)
-            shelf = self._shelf(lane)
-            self.served += max(0, offset - shelf.served)
-            shelf.served = max(shelf.served, offset)
-
-    def _check_end(self, lane: Lane, offset: int) -> None:
+    def _check_end(self, partition: StreamPartition, offset: int) -> None:
         """Raise if so much was never published."""
-        end = self._shelf(lane).published
+        end = self.partition(partition).published
         if offset > end:
-            raise BacklogError(f"offset {offset} of {lane} was never published: {end} is the end")
+            raise LedgerError(f"offset {offset} of {partition} was never published: {end} is the end")
 
-    def _free(self, shelf: Shelf[R], offset: int) -> None:
-        if offset <= shelf.acknowledged:
-            return  # said again after a retry
-        self.acknowledged += offset - shelf.acknowledged
-        shelf.acknowledged = offset
-        if offset > shelf.served:  # never read, yet acknowledged: the SUT jumped over it
-            self.served += offset - shelf.served
-            shelf.served = offset
-        done = bisect_right(shelf.starts, offset) - 1
-        if shelf.starts and offset == shelf.handed:
-            done = len(shelf.starts)
-        self.held_bytes -= sum(shelf.sizes[:done])
-        shelf.drop(done)
+    def _release(self, partition: PartitionLedger[R], offset: int) -> None:
+        if offset <= partition.acknowledged:
+            return  # a repetition after a retry
+        self.acknowledged += offset - partition.acknowledged
+        partition.acknowledged = offset
+        if offset > partition.served:  # acknowledged without having been read
+            self.served += offset - partition.served
+            partition.served = offset
+        done = bisect_right(partition.starts, offset) - 1
+        if partition.starts and offset == partition.sent:
+            done = len(partition.starts)
+        self.buffered_bytes -= sum(partition.sizes[:done])
+        partition.drop(done)
 
-    def answered(self, partitions: int) -> int:
-        """So many events of the stream, from its first one on, were acknowledged before the last acknowledgement.
+    def take_acknowledgements(self, closed_ns: int = 0) -> list[Acknowledgement]:
+        """The acknowledgements since the last call, oldest first. From now on none is before ``closed_ns``."""
+        taken, self.acknowledgements = self.acknowledgements, []
+        self._earliest_ns = max(self._earliest_ns, closed_ns)
+        return sorted(taken)
 
-        What they close is out, also where windows that one micro-batch closes come out with the next. Event n is in
-        partition n mod ``partitions``, and one partition may be further than another.
-        """
-        return min(offset * partitions + lane.partition for lane, offset in self._answered.items())
-
-    def take_acks(self) -> list[Ack]:
-        """The acknowledgements since the last time, to be written down; they are kept here no longer."""
-        taken, self.acks = self.acks, []
-        return taken
-
-    def settle(self, now_ns: int) -> int:
-        """How many streams were dropped by now."""
+    def expire_cancelled(self, now_ns: int) -> int:
+        """How many streams the system under test has closed early and not read again in time."""
         return 0
 
 
-Parts = Sequence[tuple[Lane, R]]
-"""A tick: events of lanes."""
+Parts = Sequence[tuple[StreamPartition, R]]
+"""What becomes due together: events of partitions."""
+
+
+def only_of(partitions: Iterable[StreamPartition], offsets: Offsets) -> dict[StreamPartition, int]:
+    """The offsets of these partitions."""
+    return {partition: offsets[partition] for partition in partitions if partition in offsets}
+
+
+def offsets_to_json(offsets: Offsets) -> list[list[object]]:
+    """Offsets as JSON has them."""
+    return [[partition.stream, partition.partition, offset] for partition, offset in offsets.items()]
+
+
+def offsets_from_json(rows: Sequence[Sequence[object]]) -> dict[StreamPartition, int]:
+    """What ``offsets_to_json`` returned."""
+    return {StreamPartition(str(stream), int(str(number))): int(str(at)) for stream, number, at in rows}

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
@@ -79,6 +79,7 @@ class ReferenceResult(Protocol):
 P = TypeVar("P", bound=Params)
 
 
+@runtime_checkable
 class Workload(Protocol[P]):
     """A use case."""
 

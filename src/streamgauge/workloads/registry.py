@@ -1,24 +1,37 @@
-"""All workloads by name."""
+"""All workloads by name: the built-in ones, and those that other packages provide as entry points."""
 
+from functools import cache
+from importlib.metadata import EntryPoint
 from typing import Any
 
+from streamgauge.model.discovery import Discovery, discover, installed
 from streamgauge.workloads.contract import Workload
-from streamgauge.workloads.database_storage import database_storage
-from streamgauge.workloads.downsampling import downsampling
-from streamgauge.workloads.hierarchical_aggregation import hierarchical_aggregation
-from streamgauge.workloads.ingest import ingest
-from streamgauge.workloads.time_attribute_aggregation import time_attribute_aggregation
-from streamgauge.workloads.windowed_aggregation import windowed_aggregation
+
+GROUP = "streamgauge.workloads"
+BUILT_IN = tuple(
+    EntryPoint(name, f"streamgauge.workloads.{module}:{module}", GROUP)
+    for name, module in (
+        ("windowed-aggregation", "windowed_aggregation"),
+        ("ingest", "ingest"),
+        ("database-storage", "database_storage"),
+        ("downsampling", "downsampling"),
+        ("time-attribute-aggregation", "time_attribute_aggregation"),
+        ("hierarchical-aggregation", "hierarchical_aggregation"),
+    )
+)
+"""The same entry points as in pyproject.toml, for a source tree without metadata."""
+
+
+@cache
+def _discovered() -> Discovery:
+    return discover("workload", Workload, installed(GROUP, BUILT_IN))
 
 
 def workloads() -> dict[str, Workload[Any]]:
-    """The built-in workloads by name."""
-    known: tuple[Workload[Any], ...] = (
-        windowed_aggregation,
-        ingest,
-        database_storage,
-        downsampling,
-        time_attribute_aggregation,
-        hierarchical_aggregation,
-    )
-    return {workload.name: workload for workload in known}
+    """The workloads that can be used, by name."""
+    return dict(_discovered().found)
+
+
+def load_problems() -> tuple[str, ...]:
+    """A sentence for each workload that is installed but cannot be used."""
+    return _discovered().problems

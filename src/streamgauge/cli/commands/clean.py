@@ -1,11 +1,11 @@
-"""``streamgauge clean``: delete files left by crashed trials, whole runs, or Kafka topics. Only lists without --yes."""
+"""``streamgauge clean``: delete files of crashed trials, runs, or what runs left elsewhere. Lists without --yes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streamgauge.cli.console import Talk
+from streamgauge.cli.console import CliOutput
 from streamgauge.cli.options import RUNS, Json, Out
 from streamgauge.model.units import format_size
 
@@ -26,8 +26,8 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="EXPERIMENT",
-        help="Delete topics on the external Kafka cluster of this experiment instead of files: those of the given "
-        "runs (id, prefix or @last), or of all runs.",
+        help="Delete topics on the external cluster of this experiment instead of files: those of the given runs (id, "
+        "prefix or @last), or of all runs.",
     ),
 ]
 
@@ -40,11 +40,11 @@ def command(
     json: Json = False,
 ) -> None:
     """Delete runs, or the files that crashed trials left. Without --yes, only list them."""
-    talk = Talk(json)
+    output = CliOutput(json)
     if cluster is not None:
-        from streamgauge.cli.topics import clean_topics
+        from streamgauge.cli.leftovers import clean_external
 
-        clean_topics(cluster, runs or (), out, yes, talk)
+        clean_external(cluster, runs or (), out, yes, output)
 
     from rich.text import Text
 
@@ -52,20 +52,20 @@ def command(
     from streamgauge.report.render.json import document
 
     store = open_store(out)
-    found = _whole(store, runs) if runs else _leftovers(store, talk)
+    found = _entire_runs(store, runs) if runs else _leftovers(store, output)
     for item in found:
-        talk.show(Text(f"{item['path']}  {format_size(item['bytes'])}  {item['what']}"))
+        output.print(Text(f"{item['path']}  {format_size(item['bytes'])}  {item['what']}"))
     if yes:
         for run in {item["run"].id: item["run"] for item in found}.values():
-            _delete(store, run, whole=bool(runs))
-        talk.keep("The listed items were deleted.")
+            _delete(store, run, entire_run=bool(runs))
+        output.stored("The listed items were deleted.")
     freed = format_size(sum(item["bytes"] for item in found))
-    talk.say(_summary(len(found), freed, yes))
+    output.note(_summary(len(found), freed, yes))
     rows = [{**item, "run": item["run"].id, "path": str(item["path"])} for item in found]
-    talk.end(document(0, deleted=yes, items=rows))
+    output.exit(document(0, deleted=yes, items=rows))
 
 
-def _whole(store: "Store", references: list[str]) -> list[dict[str, Any]]:
+def _entire_runs(store: "Store", references: list[str]) -> list[dict[str, Any]]:
     named = {run.id: run for run in (store.find(reference) for reference in references)}
     return [{"run": run, "path": run.path, "bytes": store.size(run), "what": _what(run)} for run in named.values()]
 
@@ -76,14 +76,14 @@ def _what(run: "Run") -> str:
     return f"link to a {trials} in {run.path.resolve()}, which is kept" if run.path.is_symlink() else trials
 
 
-def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
+def _leftovers(store: "Store", output: CliOutput) -> list[dict[str, Any]]:
     """Files that crashed trials left. The unfinished trial of a run in progress is not one of them."""
     from streamgauge.store import RunLocked
 
     found: list[dict[str, Any]] = []
     for summary in store.runs():
         if summary.state == "unreadable":
-            talk.say(summary.reason)
+            output.note(summary.reason)
             continue
         run = store.find(summary.id)
         try:
@@ -92,7 +92,7 @@ def _leftovers(store: "Store", talk: Talk) -> list[dict[str, Any]]:
                 temporary = run.temporary_folders()
                 found += [_leftover(run, path, "temporary files of a system under test") for path in temporary]
         except RunLocked as busy:
-            talk.say(f"{busy}; its files are kept")
+            output.note(f"{busy}; its files are kept")
     return found
 
 
@@ -102,8 +102,8 @@ def _leftover(run: "Run", folder: Path, what: str) -> dict[str, Any]:
     return {"run": run, "path": folder, "bytes": size_below(folder), "what": what}
 
 
-def _delete(store: "Store", run: "Run", whole: bool) -> None:
-    if whole:
+def _delete(store: "Store", run: "Run", entire_run: bool) -> None:
+    if entire_run:
         store.remove(run)
         return
     with run.lock():

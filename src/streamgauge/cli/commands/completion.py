@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from streamgauge.cli.console import Talk, write_bytes
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.console import CliOutput, write_bytes
+from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import Json
 
 _VARIABLE = "_STREAMGAUGE_COMPLETE"
@@ -58,17 +58,17 @@ def command(
     script = _SCRIPTS[kind] % {"variable": _VARIABLE}
     if not json:
         write_bytes(script.encode())
-    Talk(json).end(document(0, kind=kind.value, script=script))
+    CliOutput(json).exit(document(0, kind=kind.value, script=script))
 
 
 def prepare_completion() -> bool:
     """Return whether a shell requests completions; if it does, load what provides them."""
-    asked = os.environ.get(_VARIABLE)
-    if not asked:
+    request = os.environ.get(_VARIABLE)
+    if not request:
         return False
     words = "COMP_WORDS" in os.environ and os.environ.get("COMP_CWORD", "").isdigit()
-    if asked not in {f"complete_{shell}" for shell in Shell} or (asked == "complete_bash" and not words):
-        raise Trouble(
+    if request not in {f"complete_{shell}" for shell in Shell} or (request == "complete_bash" and not words):
+        raise UserError(
             f"The variable {_VARIABLE} is only for the script of `streamgauge completion`. "
             "Remove it from the environment."
         )

@@ -1,12 +1,12 @@
 """``streamgauge experiments``: the built-in experiments."""
 
-from streamgauge.cli.console import Talk
+from streamgauge.cli.console import CliOutput
 from streamgauge.cli.options import Json
 
 
 def command(json: Json = False) -> None:
     """List the built-in experiments, one line each. `streamgauge run NAME` runs one of them."""
-    talk = Talk(json)
+    output = CliOutput(json)
 
     from streamgauge.parse.shipped import shipped_description, shipped_names
     from streamgauge.report.render.json import document
@@ -14,5 +14,5 @@ def command(json: Json = False) -> None:
     found = {name: shipped_description(name) for name in shipped_names()}
     width = max(map(len, found), default=0)
     for name, description in found.items():
-        talk.show_line(f"{name:<{width}}  {description}")
-    talk.end(document(0, experiments=[{"name": name, "description": text} for name, text in found.items()]))
+        output.print_line(f"{name:<{width}}  {description}")
+    output.exit(document(0, experiments=[{"name": name, "description": text} for name, text in found.items()]))

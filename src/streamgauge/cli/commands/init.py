@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from streamgauge.cli.console import Talk
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import Json, path_from
 from streamgauge.report.render.json import document
 
@@ -53,15 +53,15 @@ def command(
     json: Json = False,
 ) -> None:
     """Write a first experiment file with comments."""
-    talk = Talk(json)
+    output = CliOutput(json)
     try:
         with path.open("w" if force else "x", encoding="utf-8") as file:
             file.write(TEMPLATE.format(name=path))
     except FileExistsError:
-        raise Trouble(f"{path} already exists. Choose another name, or overwrite it with --force.") from None
+        raise UserError(f"{path} already exists. Choose another name, or overwrite it with --force.") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Trouble(f"{path} cannot be written: {reason}. Choose another place.") from None
-    talk.keep(f"The experiment is in {path}.")
-    talk.say(f"Wrote {path}. Run it with: streamgauge run {path}")
-    talk.end(document(0, path=str(path)))
+        raise UserError(f"{path} cannot be written: {reason}. Choose another place.") from None
+    output.stored(f"The experiment is in {path}.")
+    output.note(f"Wrote {path}. Run it with: streamgauge run {path}")
+    output.exit(document(0, path=str(path)))

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.cli.console import Talk
+from streamgauge.cli.console import CliOutput
 from streamgauge.cli.options import RUNS, Json, Out
 from streamgauge.model.text import on_one_line
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def command(out: Out = RUNS, json: Json = False) -> None:
     """List the runs, oldest first, with the result of each."""
-    talk = Talk(json)
+    output = CliOutput(json)
 
     from rich.table import Table
     from rich.text import Text
@@ -28,10 +28,10 @@ def command(out: Out = RUNS, json: Json = False) -> None:
     for run in known:
         table.add_row(Text(on_one_line(run.id)), Text(str(run.trials)), Text(_found(run)))
     if known:
-        talk.show(table)
+        output.print(table)
     else:
-        talk.say(f"There are no runs in {out}. Start one with: streamgauge run quickstart")
-    talk.end(document(0, runs=[_row(run) for run in known]))
+        output.note(f"There are no runs in {out}. Start one with: streamgauge run quickstart")
+    output.exit(document(0, runs=[_row(run) for run in known]))
 
 
 def _found(run: "RunSummary") -> str:

@@ -4,8 +4,8 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from streamgauge.cli.console import Talk
-from streamgauge.cli.inputs import load_experiment, load_limits
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.inputs import load_experiment, read_limits
 from streamgauge.cli.options import Budget, ExperimentArgument, Json, Set
 from streamgauge.model.units import SECOND, format_duration, format_size
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 # the others estimated. They make an estimate, never a bound.
 _CHECK = 10.0
 """The check of the highest load that the load driver can send, at the beginning of a run."""
-_BROKERS = 20.0
-"""To start and warm up the brokers of a run."""
 _START = 15.0
 """To start a system that serves many trials."""
 _WARM = 45.0
@@ -35,44 +33,42 @@ _VIRTUAL = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Wall:
+class Overhead:
     """Seconds of a run in addition to the load of its trials: once, and for each trial."""
 
     once: float
     each: float
 
 
-def beside(question: "Experiment", choice: "EngineChoice", engine: "Engine", trials: int) -> Wall:
+def overhead_of(experiment: "Experiment", choice: "EngineChoice", engine: "Engine", trials: int) -> Overhead:
     """The estimated seconds of one engine of an experiment in addition to its load."""
-    from streamgauge.engines.contract import StandingEngine, VirtualEngine
-
-    if isinstance(engine, VirtualEngine):
-        return Wall(0.0, _VIRTUAL)
-    watermark = int(question.workload.params.get("watermark", 0)) / SECOND
+    traits = engine.traits(engine.options.from_resolved(choice.options))
+    if traits.simulated:
+        return Overhead(0.0, _VIRTUAL)
+    watermark = int(experiment.workload.params.get("watermark", 0)) / SECOND
     each = _SET_UP + _CLOSE + watermark
-    if not isinstance(engine, StandingEngine):
-        return Wall(0.0, each)
-    warming = engine.warming(choice.options)
-    start = _START + min(_WARM, warming.limit / SECOND)
-    grow = _GROW if hinted(question, engine, choice) else 0.0
-    starts = question.search.starts
-    return Wall(start * (starts if warming.shared else max(trials, 1)) + grow * starts, each)
+    if not traits.warm_limit_ns:
+        return Overhead(0.0, each)
+    start = _START + min(_WARM, traits.warm_limit_ns / SECOND)
+    grow = _GROW if has_hint(experiment, engine, choice) else 0.0
+    starts = experiment.search.starts
+    return Overhead(start * (starts if traits.shared else max(trials, 1)) + grow * starts, each)
 
 
-def before(question: "Experiment", real: bool) -> float:
+def start_up_seconds(experiment: "Experiment", real: bool) -> float:
     """Seconds before the first engine starts."""
+    from streamgauge.transports.registry import transports
+
     if not real:
         return 0.0
-    check = _CHECK if question.dimension.name == "load" else 0.0
-    return check + (_BROKERS if question.transport.name == "kafka" else 0.0)
+    check = _CHECK if experiment.dimension.name == "load" else 0.0
+    return check + transports()[experiment.transport.name].start_seconds
 
 
-def hinted(question: "Experiment", engine: "Engine", choice: "EngineChoice") -> bool:
+def has_hint(experiment: "Experiment", engine: "Engine", choice: "EngineChoice") -> bool:
     """Whether a growing load in the warm-up shows where the search begins."""
-    from streamgauge.engines.contract import StandingEngine
-
-    searched = question.dimension.name == "load" and question.what != "nothing"
-    return searched and isinstance(engine, StandingEngine) and engine.warming(choice.options).limit > 0
+    searched = experiment.dimension.name == "load" and experiment.what != "nothing"
+    return searched and engine.traits(engine.options.from_resolved(choice.options)).warm_limit_ns > 0
 
 
 _BYTES_PER_SECOND = 20
@@ -87,54 +83,57 @@ _BYTES_PER_TRIAL = 14_000
 
 def command(experiment: ExperimentArgument, set_: Set = None, budget: Budget = None, json: Json = False) -> None:
     """Estimate how many trials, how much time and how much disk space a run needs. Nothing is run."""
-    talk = Talk(json)
-    question = load_experiment(experiment, set_)
-    limits = load_limits(budget, 0.0)
+    output = CliOutput(json)
+    planned = load_experiment(experiment, set_)
+    limits = read_limits(budget, 0.0)
 
     from rich.text import Text
 
-    from streamgauge.cli.run_loop import check_engines
+    from streamgauge.cli.run_loop import check_experiment
     from streamgauge.report.render.json import document
 
-    check_engines(question)
-    forecasts = [_engine(question, choice) for choice in question.engines]
-    total = _total(question, forecasts, limits.budget)
-    talk.show(Text("\n".join(_words(question, forecasts, total, limits.budget))))
-    talk.end(document(0, experiment=question.name, engines=forecasts, **total))
+    check_experiment(planned)
+    forecasts = [_engine(planned, choice) for choice in planned.engines]
+    total = _total(planned, forecasts, limits.budget)
+    output.print(Text("\n".join(_sentences(planned, forecasts, total, limits.budget))))
+    output.exit(document(0, experiment=planned.name, engines=forecasts, **total))
 
 
-def _engine(question: "Experiment", choice: "EngineChoice") -> dict[str, Any]:
-    from streamgauge.engines.contract import VirtualEngine
+def _engine(experiment: "Experiment", choice: "EngineChoice") -> dict[str, Any]:
     from streamgauge.engines.registry import engines
     from streamgauge.search import build
 
     engine = engines()[choice.name]
-    virtual = isinstance(engine, VirtualEngine)
-    hint = _middle(question) if hinted(question, engine, choice) else 0.0
-    search = build(question, choice.label, hint)
-    forecast, retries = search.forecast(), 0 if virtual else question.trial.invalid_retries
-    trials = {"least": forecast.least, "likely": forecast.likely, "usual_most": forecast.most}
-    full = {"least": forecast.full_least, "likely": forecast.full_likely, "usual_most": forecast.full_most}
-    wall = beside(question, choice, engine, forecast.likely)
+    virtual = engine.traits(engine.options.from_resolved(choice.options)).simulated
+    hint = _middle(experiment) if has_hint(experiment, engine, choice) else 0.0
+    search = build(experiment, choice.label, hint)
+    forecast, retries = search.forecast(), 0 if virtual else experiment.trial.invalid_retries
+    trials = {"least": forecast.min_trials, "likely": forecast.likely_trials, "usual_most": forecast.max_trials}
+    full = {
+        "least": forecast.min_full_length,
+        "likely": forecast.likely_full_length,
+        "usual_most": forecast.max_full_length,
+    }
+    overhead = overhead_of(experiment, choice, engine, forecast.likely_trials)
     return {
         "engine": choice.label,
         "virtual": virtual,
-        "trials": {**trials, "most": search.most_trials(retries)},
+        "trials": {**trials, "most": search.max_trials(retries)},
         "full_length": full,
-        "seconds_beside": round(wall.once + wall.each * forecast.likely, 1),
+        "seconds_beside": round(overhead.once + overhead.each * forecast.likely_trials, 1),
     }
 
 
-def _middle(question: "Experiment") -> float:
+def _middle(experiment: "Experiment") -> float:
     """A load in the middle of those that are searched, as an example of where a search can begin."""
-    loads = question.span.between or question.span.values
+    loads = experiment.span.between or experiment.span.values
     return math.sqrt(min(loads) * max(loads))
 
 
-def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
+def _total(experiment: "Experiment", forecasts: list[dict[str, Any]], budget: int | None) -> dict[str, Any]:
     """Trials, seconds and bytes, over all engines. ``most`` are bounds, the others are estimates."""
 
-    plan = question.trial
+    plan = experiment.trial
     usual = ((plan.warmup or 0) + plan.duration) / SECOND
     warmup = plan.warmup if plan.warmup is not None else plan.warmup_limit
     # each part ends with a whole second; the last one waits for an acknowledgement, at most as long as a stall may take
@@ -151,36 +150,36 @@ def _total(question: "Experiment", forecasts: list[dict[str, Any]], budget: int 
         most = min(most, max(math.ceil(budget / SECOND - usual), 0) + longest)
     real = not all(f["virtual"] for f in forecasts)
     in_real_time = load if real else 0.0
-    beside = sum(f["seconds_beside"] for f in forecasts) + before(question, real)
+    overhead = sum(f["seconds_beside"] for f in forecasts) + start_up_seconds(experiment, real)
     per_second = _BYTES_PER_SECOND + (_BYTES_PER_REAL_SECOND if real else 0)
-    seconds = {"likely": round(in_real_time + beside), "trials_likely": round(load), "trials_most": most}
+    seconds = {"likely": round(in_real_time + overhead), "trials_likely": round(load), "trials_most": most}
     size = round(trials["likely"] * _BYTES_PER_TRIAL + load * per_second)
     return {"trials": trials, "seconds": seconds, "bytes": size}
 
 
-def _words(
-    question: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
+def _sentences(
+    experiment: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
 ) -> list[str]:
     trials, seconds = total["trials"], total["seconds"]
-    asked = "a fixed-load measurement" if question.what == "nothing" else f"a search for {question.what}"
+    goal = "a fixed-load measurement" if experiment.what == "nothing" else f"a search for {experiment.what}"
     labels = ", ".join(f["engine"] for f in forecasts)
     least, most = trials["least"], trials["usual_most"]
     usual = f"{least} to {most}" if least < most else str(most)
-    words = [
-        f"{question.name}: {asked} on {question.workload.name}, with {labels}.",
+    sentences = [
+        f"{experiment.name}: {goal} on {experiment.workload.name}, with {labels}.",
         f"About {_count(trials['likely'])}, usually {usual} if every trial has a clear verdict. INVALID and UNDECIDED "
         "trials add to this, and a failure of the system under test ends the run early.",
         _duration(forecasts, seconds),
         f"About {format_size(total['bytes'])} on disk.",
     ]
     if len(forecasts) > 1:
-        words += [f"  {f['engine']}: about {_count(f['trials']['likely'])}" for f in forecasts]
+        sentences += [f"  {f['engine']}: about {_count(f['trials']['likely'])}" for f in forecasts]
     if budget is not None:
-        words.append(
+        sentences.append(
             f"The budget of {format_duration(budget)} ends the run with the bounds found so far, after at most "
             f"{_time(seconds['trials_most'])} of trials: a started trial is finished."
         )
-    return words
+    return sentences
 
 
 def _duration(forecasts: list[dict[str, Any]], seconds: dict[str, Any]) -> str:

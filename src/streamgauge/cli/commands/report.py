@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streamgauge.cli.console import Talk
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import RUNS, Json, Out, RunArgument, path_from
 
 if TYPE_CHECKING:
@@ -26,19 +26,19 @@ Html = Annotated[
 
 def command(run: RunArgument = "@last", html: Html = None, out: Out = RUNS, json: Json = False) -> None:
     """Write the report of a run: a single HTML file that you can share. Nothing is measured again."""
-    talk = Talk(json)
+    output = CliOutput(json)
 
     from rich.text import Text
 
-    from streamgauge.cli.inputs import find_run, shown, story_of
+    from streamgauge.cli.inputs import conclusion_of, find_run, run_report
     from streamgauge.report.render.json import document
 
     found = find_run(out, run)
-    page = render_report(found, story_of(found, shown(found)))
+    page = render_report(found, run_report(found, conclusion_of(found)))
     path = found.save_report(page) if html is None else _written(html, page)
-    talk.keep(f"The report is in {path}.")
-    talk.show(Text(str(path), no_wrap=True))
-    talk.end(document(0, run=found.id, path=str(path), bytes=len(page)))
+    output.stored(f"The report is in {path}.")
+    output.print(Text(str(path), no_wrap=True))
+    output.exit(document(0, run=found.id, path=str(path), bytes=len(page)))
 
 
 def render_report(run: "Run", report: "RunReport") -> bytes:
@@ -51,16 +51,16 @@ def render_report(run: "Run", report: "RunReport") -> bytes:
     return render_page(view_page(report, recorded))
 
 
-def save_report(run: "Run", report: "RunReport", talk: Talk) -> None:
+def save_report(run: "Run", report: "RunReport", output: CliOutput) -> None:
     """Write the report into the run's folder and print its path. The run counts even if that fails."""
     from streamgauge.store import StoreError
 
     try:
         path = run.save_report(render_report(run, report))
     except StoreError as error:
-        talk.say(f"No report was written: {error}. `streamgauge report {run.id} --html FILE` writes it elsewhere.")
+        output.note(f"No report was written: {error}. `streamgauge report {run.id} --html FILE` writes it elsewhere.")
     else:
-        talk.say(f"report: {path}")
+        output.note(f"report: {path}")
 
 
 def _written(path: Path, page: bytes) -> Path:
@@ -68,5 +68,5 @@ def _written(path: Path, page: bytes) -> Path:
         path.write_bytes(page)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise Trouble(f"--html: {path} cannot be written: {reason}. Use a file in an existing folder.") from None
+        raise UserError(f"--html: {path} cannot be written: {reason}. Use a file in an existing folder.") from None
     return path

@@ -1,6 +1,6 @@
 """``streamgauge schema``: the JSON Schema of experiment files, for editors."""
 
-from streamgauge.cli.console import Talk, write_bytes
+from streamgauge.cli.console import CliOutput, write_bytes
 from streamgauge.cli.options import Json
 
 
@@ -9,8 +9,8 @@ def command(json: Json = False) -> None:
     from streamgauge.parse import schema
     from streamgauge.report.render.json import document, encode
 
-    talk = Talk(json)
+    output = CliOutput(json)
     found = schema()
     if not json:
         write_bytes(encode(found))
-    talk.end(document(0, schema=found))
+    output.exit(document(0, schema=found))

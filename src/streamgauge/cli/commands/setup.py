@@ -1,80 +1,87 @@
-"""``streamgauge setup``: check or install what Spark or Kafka needs from the system."""
+"""``streamgauge setup``: check or install what an engine or a transport needs from the system."""
 
-from enum import StrEnum
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streamgauge.cli.console import Talk
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import Json
+from streamgauge.engines.registry import engine_names
+from streamgauge.transports.registry import transport_names
 
 if TYPE_CHECKING:
-    from streamgauge.install.java import Java
+    from streamgauge.install.ensure import Status
+
+_NAMES = (*engine_names(), *transport_names())
 
 
-class Part(StrEnum):
-    """What can be set up."""
+def part_names(incomplete: str) -> list[str]:
+    """For the shell: the engines and transports."""
+    return [name for name in _NAMES if name.startswith(incomplete)]
 
-    SPARK = "spark"
-    KAFKA = "kafka"
+
+def _known_part(name: str) -> str:
+    if name not in _NAMES:
+        raise typer.BadParameter(f"{name!r} is not an engine or a transport. Known: {', '.join(_NAMES)}.")
+    return name
 
 
 def command(
     part: Annotated[
-        Part,
-        typer.Argument(metavar="PART", help="spark = Java for Spark; kafka = Java, Maven and the jars for Kafka."),
+        str,
+        typer.Argument(
+            metavar="PART",
+            parser=_known_part,
+            autocompletion=part_names,
+            help=f"The engine ({', '.join(engine_names())}) or the transport ({', '.join(transport_names())}).",
+        ),
     ],
     json: Json = False,
 ) -> None:
-    """Check or install what Spark or Kafka needs: Java, Maven and the Kafka jars.
+    """Check or install what an engine or a transport needs: Java, Maven and jars.
 
     Java and Maven are installed with the package manager of the system if no password is needed. Otherwise the command
     to run is printed.
     """
-    talk = Talk(json)
+    output = CliOutput(json)
 
     from rich.text import Text
 
+    from streamgauge.cli.environment import locations
+    from streamgauge.cli.requirements import parts
+    from streamgauge.install.ensure import RequirementError, ensure
     from streamgauge.report.render.json import document
 
-    sentence, found = _spark(talk) if part is Part.SPARK else _kafka(talk)
-    talk.show(Text(f"{part.value}: {sentence}"))
-    talk.end(document(0, part=part.value, **found))
+    needed = [each for known in parts() if known.name == part for each in known.requirements]
+    try:
+        found = ensure(needed, locations(), output.note)
+    except RequirementError as error:
+        raise UserError(str(error)) from None
+    output.print(Text(f"{part}: {', '.join(status.text for status in found) or 'needs nothing else'}"))
+    output.exit(document(0, part=part, **_fields(found)))
 
 
-def _spark(talk: Talk) -> tuple[str, dict[str, Any]]:
-    from streamgauge.cli.spark import pyspark_or_trouble
+def _fields(found: "Sequence[Status]") -> dict[str, Any]:
+    """What was found, for the JSON document: a field for each package, and for Java and the jars."""
+    from streamgauge.install.requirements import JarSet, JavaRuntime, PythonPackage
 
-    pyspark = pyspark_or_trouble()
-    java, told = _java(talk)
-    return f"PySpark {pyspark}, Java {java.version} in {java.home}", {"pyspark": pyspark, "java": told}
-
-
-def _kafka(talk: Talk) -> tuple[str, dict[str, Any]]:
-    from streamgauge.cli.cache import cache_folder
-    from streamgauge.cli.kafka import client_or_trouble, fetch_missing
-    from streamgauge.install.jars import NAMES, pinned
-
-    client = client_or_trouble()
-    java, told = _java(talk)
-    fetched = fetch_missing(talk.say)
-    sets = [pinned(name) for name in NAMES]
-    jars = [{"name": s.name, "version": s.version, "folder": str(s.folder(cache_folder()))} for s in sets]
-    sentence = f"confluent-kafka {client}, Java {java.version} in {java.home}, {sets[0].title} in {jars[0]['folder']}"
-    return sentence, {"client": client, "java": told, "jars": jars, "fetched": fetched}
-
-
-def _java(talk: Talk) -> "tuple[Java, dict[str, Any]]":
-    """The Java, found or installed, and its entry in the JSON document."""
-    from streamgauge.cli.errors import Trouble
-    from streamgauge.cli.java import settle_java
-    from streamgauge.install.ensure import ask_java, install, is_root
-    from streamgauge.install.java import find_java, javas, missing
-    from streamgauge.install.packages import manager
-
-    java = settle_java(ask_java)
-    installed = java is None and install("java", find_java, talk.say) is not None
-    java = java or settle_java(ask_java)
-    if java is None:
-        raise Trouble(f"{missing([*javas(ask=ask_java)], manager(), is_root())}.")
-    return java, {"version": java.version, "home": str(java.home), "installed": installed}
+    fields: dict[str, Any] = {}
+    jars: list[dict[str, str]] = []
+    for status in found:
+        match status.requirement:
+            case PythonPackage() as package:
+                fields[package.field or package.name] = status.version
+            case JavaRuntime():
+                fields["java"] = {
+                    "version": status.version,
+                    "home": str(status.folder),
+                    "installed": status.installed,
+                }
+            case JarSet() as jar_set:
+                jars.append({"name": jar_set.name, "version": jar_set.version, "folder": str(status.folder)})
+    if jars:
+        fetched = any(status.installed for status in found if isinstance(status.requirement, JarSet))
+        fields |= {"jars": jars, "fetched": fetched}
+    return fields

@@ -6,51 +6,51 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from streamgauge.cli.console import Talk
-from streamgauge.cli.errors import Trouble
+from streamgauge.cli.console import CliOutput
+from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import RUNS, Json, Out, RunArgument
 
 if TYPE_CHECKING:
     from streamgauge.analyze.rejudge import Rejudged
-    from streamgauge.cli.console import Talk
+    from streamgauge.cli.console import CliOutput
     from streamgauge.model.seconds import Seconds
     from streamgauge.store import Run, StoredTrial
 
 
 def chosen_trials(run: "Run", number: int | None) -> "list[StoredTrial]":
-    """All finished trials of a run, or the one with this number. Raises Trouble if there is no such trial."""
+    """All finished trials of a run, or the one with this number. Raises UserError if there is no such trial."""
     trials = run.trials()
     found = [trial for trial in trials if number in (None, trial.trial.number)]
     if number is not None and not found:
         count = "1 finished trial" if len(trials) == 1 else f"{len(trials)} finished trials"
-        raise Trouble(f"Run {run.id} has no finished trial {number}. It has {count}.")
+        raise UserError(f"Run {run.id} has no finished trial {number}. It has {count}.")
     _refuse_older(run, found)
     return found
 
 
 def _refuse_older(run: "Run", trials: "Sequence[StoredTrial]") -> None:
-    """Raise Trouble for trials in an older format: they lack data that the current rules need for a verdict."""
+    """Raise UserError for trials in an older format: they lack data that the current rules need for a verdict."""
     from streamgauge.store.documents import lacks
 
     for stored in trials:
         if missing := lacks(stored.format):
-            raise Trouble(
+            raise UserError(
                 f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which lacks data "
                 f"that the current rules need: {missing}. `streamgauge show {run.id}` shows its stored verdict."
             )
 
 
-def recomputed(run: "Run", trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[Rejudged]":
+def recomputed(run: "Run", trials: "Sequence[StoredTrial]", output: "CliOutput") -> "Iterator[Rejudged]":
     """Judge these trials again, one after the other. Spark is started only if one of them has raw logs."""
     from streamgauge.analyze.rejudge import rejudge
 
-    for stored, again in _seconds(trials, talk):
+    for stored, again in _seconds(trials, output):
         judged = stored.measurement, stored.verdict
         recording = run.recording(stored.trial.number)
         yield rejudge(recording, judged, run.experiment.objectives, again)
 
 
-def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[StoredTrial, Seconds | None]]":
+def _seconds(trials: "Sequence[StoredTrial]", output: "CliOutput") -> "Iterator[tuple[StoredTrial, Seconds | None]]":
     from streamgauge.analyze.journals import journals_of
 
     journals = {stored.trial.number: journals_of(stored) for stored in trials}
@@ -58,32 +58,35 @@ def _seconds(trials: "Sequence[StoredTrial]", talk: "Talk") -> "Iterator[tuple[S
         yield from ((stored, None) for stored in trials)
         return
 
-    from streamgauge.cli.spark import ready_for_spark
+    from streamgauge.analyze import REQUIREMENTS
+    from streamgauge.cli.environment import drop_foreign_spark
+    from streamgauge.cli.requirements import require
     from streamgauge.store.trials import check_files
 
     for stored in trials:
         if journals[stored.trial.number] is not None:
             check_files(stored)
-    ready_for_spark()
+    require(REQUIREMENTS, output.note)
+    drop_foreign_spark()
 
     from streamgauge.analyze.recompute import recompute
     from streamgauge.analyze.session import SessionFailed, session
 
-    talk.say("Starting Spark to recompute the trials from their raw logs ...")
+    output.note("Starting Spark to recompute the trials from their raw logs ...")
     try:
         with session(_cores()) as spark:
             for stored in trials:
                 found = journals[stored.trial.number]
                 yield stored, None if found is None else recompute(spark, found)
     except SessionFailed as error:
-        raise Trouble(f"{error}. Check what Spark needs with: streamgauge doctor") from None
+        raise UserError(f"{error}. Check what Spark needs with: streamgauge doctor") from None
 
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def line(rejudged: "Rejudged", real: bool) -> str:
+def describe(rejudged: "Rejudged", real: bool) -> str:
     """The line of a recomputed trial: its verdict, what it was computed from, and how it compares."""
     raw, count = rejudged.source == "journals", len(rejudged.differences)
     why = "its load was never started" if real else "a simulated trial has no raw logs"
@@ -93,7 +96,7 @@ def line(rejudged: "Rejudged", real: bool) -> str:
     return f"trial {rejudged.number}: {rejudged.verdict.kind.value}, from {source}: {compared}"
 
 
-def part_of_document(rejudged: "Rejudged") -> dict[str, Any]:
+def to_json(rejudged: "Rejudged") -> dict[str, Any]:
     """A recomputed trial in the JSON document."""
     return {
         "number": rejudged.number,
@@ -125,27 +128,27 @@ def command(
     json: Json = False,
 ) -> None:
     """Show the result of a run and all its trials."""
-    talk = Talk(json)
+    output = CliOutput(json)
 
-    from streamgauge.cli.inputs import find_run, shown, story_of
+    from streamgauge.cli.inputs import conclusion_of, find_run, run_report
     from streamgauge.report.render.json import run_document
     from streamgauge.report.render.terminal import render_run
     from streamgauge.report.view.findings import view_run
 
     found = find_run(out, run)
     if recompute:
-        _again(found, trial, talk)
+        _again(found, trial, output)
     if trial is not None:
-        raise Trouble("--trial needs --recompute. Without --recompute, every trial is shown.")
-    known = shown(found)
-    story = story_of(found, known)
-    talk.show(render_run(view_run(story)))
+        raise UserError("--trial needs --recompute. Without --recompute, every trial is shown.")
+    known = conclusion_of(found)
+    story = run_report(found, known)
+    output.print(render_run(view_run(story)))
     if found.report.exists():
-        talk.say(f"report: {found.report}")
-    talk.end({**run_document(story), "run_exit_code": int(known.exit_code)})
+        output.note(f"report: {found.report}")
+    output.exit({**run_document(story), "run_exit_code": int(known.exit_code)})
 
 
-def _again(run: "Run", trial: int | None, talk: Talk) -> NoReturn:
+def _again(run: "Run", trial: int | None, output: CliOutput) -> NoReturn:
     from rich.text import Text
 
     from streamgauge.report.render.json import document
@@ -153,10 +156,10 @@ def _again(run: "Run", trial: int | None, talk: Talk) -> NoReturn:
 
     trials, parts = chosen_trials(run, trial), []
     real = {stored.trial.number: bool(stored.facts.placement) for stored in trials}
-    for one in recomputed(run, trials, talk):
-        talk.show(Text(line(one, real[one.number])))
+    for one in recomputed(run, trials, output):
+        output.print(Text(describe(one, real[one.number])))
         for difference in one.differences:
-            talk.show(Text(f"  {difference}"))
-        parts.append(part_of_document(one))
-    code = ExitCode.FINE if all(part["same"] for part in parts) else ExitCode.MISSED
-    talk.end(document(code, run=run.id, experiment=run.experiment.name, recomputed=parts), code)
+            output.print(Text(f"  {difference}"))
+        parts.append(to_json(one))
+    code = ExitCode.OK if all(part["same"] for part in parts) else ExitCode.OBJECTIVE_MISSED
+    output.exit(document(code, run=run.id, experiment=run.experiment.name, recomputed=parts), code)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from streamgauge.cli.commands.engines import chosen, fields_of, render_fields
-from streamgauge.cli.console import Talk
+from streamgauge.cli.commands.engines import chosen, fields_of, render_fields, render_rows
+from streamgauge.cli.console import CliOutput
 from streamgauge.cli.options import Json
 
 if TYPE_CHECKING:
@@ -30,17 +30,22 @@ Name = Annotated[
 def command(name: Name = None, json: Json = False) -> None:
     """List the workloads with their parameters, and which of them `find: extreme` can search.
 
-    With NAME, only this workload is listed.
+    With NAME, only this workload is listed, with the engines that run it.
     """
     from rich.console import Group
 
+    from streamgauge.engines.contract import ANY_WORKLOAD
+    from streamgauge.engines.table import rows
     from streamgauge.report.render.json import document
-    from streamgauge.workloads.registry import workloads
+    from streamgauge.workloads.registry import load_problems, workloads
 
-    talk = Talk(json)
+    output = CliOutput(json)
+    for problem in load_problems():
+        output.note(problem)
     found = [_described(workload) for workload in chosen(workloads(), name, "workload").values()]
-    talk.show(Group(*[_rendered(one) for one in found]))
-    talk.end(document(0, workloads=found))
+    runs = [render_rows([row for row in rows() if row.workload in (name, ANY_WORKLOAD)])] if name else []
+    output.print(Group(*[_rendered(one) for one in found], *runs))
+    output.exit(document(0, workloads=found))
 
 
 def _described(workload: "Workload[Any]") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The reference engine: a real process on the real queue or on Kafka whose capacity, delays and faults are known."""
+"""The reference engine: a real process on a real transport whose capacity, delays and faults are known."""
 
 from streamgauge.engines.reference.engine import reference
 

@@ -1,19 +1,20 @@
-"""Releases outputs when their time has come, in a thread of its own: delays take nothing from the capacity."""
+"""Sends outputs when they are due, in a separate thread: delays take nothing from the capacity."""
 
 import heapq
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from streamgauge.engines.reference.ground_truth import OUTPUT, OUTPUTS
-from streamgauge.engines.reference.windows import Fired
+from streamgauge.engines.reference.windows import ClosedWindows
 from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND
+from streamgauge.processes.clock import SteadyWallClock
+from streamgauge.transports.contract import OutputWriter
 from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.windowed_aggregation import OUTPUT as SUMS
 
@@ -23,45 +24,22 @@ SCHEMA = schema_of(SUMS.schema)
 """Columns of an output."""
 
 
-def as_rows(fired: Fired) -> pa.RecordBatch:
+def as_rows(fired: ClosedWindows) -> pa.RecordBatch:
     """Outputs as they are sent. Views, not casts: the first cast loads all of Arrow's functions, in 100 ms."""
     columns = [pa.array(fired["gem_pack_id"].astype("int32"))]
     columns += [pa.array(fired[field.name]).view(field.type) for field in list(SCHEMA)[1:]]
     return pa.record_batch(columns, schema=SCHEMA)
 
 
-class Writer(Protocol):
-    """Where outputs go."""
-
-    def put(self, query: str, batch: int, schema: pa.Schema, batches: Iterable[pa.RecordBatch], *, commit: bool) -> int:
-        """Send outputs as they are made; returns when all have arrived."""
-
-
-class WallClock:
-    """Microseconds since 1970 by the monotonic clock, set once: a step of the wall clock changes nothing."""
-
-    def __init__(self) -> None:
-        self._ahead = 0
-        self.set()
-
-    def set(self) -> None:
-        """Set it, when the load begins."""
-        self._ahead = time.time_ns() - time.monotonic_ns()
-
-    def micros(self, monotonic_ns: int) -> int:
-        """A moment of the monotonic clock as microseconds since 1970."""
-        return (monotonic_ns + self._ahead) // 1_000
-
-
-class Release:
+class DelayedOutput:
     """Outputs that wait, and the thread that sends them: one commit for each firing."""
 
-    def __init__(self, writer: Writer, query: str, folder: Path, clock: WallClock) -> None:
+    def __init__(self, writer: OutputWriter, query: str, folder: Path, clock: SteadyWallClock) -> None:
         self._writer, self._query, self._clock = writer, query, clock
         self._log = Log(folder / OUTPUTS, OUTPUT)
-        self._waiting: list[tuple[int, int, Fired]] = []
+        self._waiting: list[tuple[int, int, ClosedWindows]] = []
         self._changed = threading.Condition()
-        self._firings, self._over = 0, False
+        self._firings, self._stopping = 0, False
         self._thread = threading.Thread(target=self._send_all, name="release", daemon=True)
 
     def start(self) -> None:
@@ -73,7 +51,7 @@ class Release:
         """False once the collector could not be reached: the log says why."""
         return self._thread.is_alive()
 
-    def at(self, moment_ns: int, fired: Fired) -> None:
+    def schedule(self, moment_ns: int, fired: ClosedWindows) -> None:
         """Send these outputs at this moment of the monotonic clock."""
         with self._changed:
             heapq.heappush(self._waiting, (moment_ns, self._firings, fired))
@@ -83,7 +61,7 @@ class Release:
     def close(self) -> None:
         """Send nothing more, and leave a whole log."""
         with self._changed:
-            self._over = True
+            self._stopping = True
             self._changed.notify()
         self._thread.join(1.0)
         self._log.close()
@@ -92,27 +70,27 @@ class Release:
         while (ready := self._next()) is not None:
             self._send(*ready)
 
-    def _next(self) -> tuple[int, int, Fired] | None:
+    def _next(self) -> tuple[int, int, ClosedWindows] | None:
         """Wait until the time of the first one has nearly come."""
         with self._changed:
-            while not self._over:
+            while not self._stopping:
                 left = self._waiting[0][0] - _LEAD - time.monotonic_ns() if self._waiting else SECOND
                 if left <= 0:
                     return heapq.heappop(self._waiting)
                 self._changed.wait(left / SECOND)
         return None
 
-    def _send(self, moment: int, firing: int, fired: Fired) -> None:
+    def _send(self, moment: int, firing: int, fired: ClosedWindows) -> None:
         rows, released = as_rows(fired), 0
 
-        def at_its_time() -> Iterator[pa.RecordBatch]:
+        def when_due() -> Iterator[pa.RecordBatch]:
             nonlocal released
             while (left := moment - time.monotonic_ns()) > 0:
                 time.sleep(left / SECOND)
             released = time.monotonic_ns()
             yield rows
 
-        self._writer.put(self._query, firing, SCHEMA, at_its_time(), commit=True)
-        said = {"firing": firing, "released_ns": released, "released_us": self._clock.micros(released)}
+        self._writer.put(self._query, firing, SCHEMA, when_due(), commit=True)
+        moments = {"firing": firing, "released_ns": released, "released_us": self._clock.micros(released)}
         known = {name: fired[name] for name in ("window_start", "gem_pack_id")} | {"max_due_us": fired["max_due"]}
-        self._log.append({**known, **{name: np.full(rows.num_rows, value) for name, value in said.items()}})
+        self._log.append({**known, **{name: np.full(rows.num_rows, value) for name, value in moments.items()}})

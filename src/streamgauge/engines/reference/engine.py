@@ -1,22 +1,31 @@
-"""The reference engine as the rest sees it: it describes itself, and its process."""
+"""The reference engine: a process with known capacity, delays and faults, described for the rest of streamgauge."""
 
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from contextlib import AbstractContextManager
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from streamgauge import __version__
-from streamgauge.engines.contract import Conditions, Deployment, Endpoints, Failure, Promise, too_fine
-from streamgauge.model.facts import EngineFacts, ProbeResult
-from streamgauge.model.options import Count, Duration, Options, Rate, Share
-from streamgauge.model.trial import Trial
+from streamgauge.engines import toolkit
+from streamgauge.engines.checks import too_fine
+from streamgauge.engines.contract import (
+    Job,
+    JobRun,
+    Layout,
+    Options,
+    Requirement,
+    Situation,
+    System,
+    Traits,
+)
+from streamgauge.model.facts import EngineFacts
+from streamgauge.model.options import Count, Duration, Rate, Share
 from streamgauge.model.units import format_count
-from streamgauge.processes.spec import Child, LineReady, Running, Starts
+from streamgauge.processes.spec import Host
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+
+WORKER = "streamgauge.engines.reference.worker"
 
 
 class ReferenceOptions(Options):
@@ -43,44 +52,26 @@ class ReferenceOptions(Options):
     silent: StrictBool = Field(default=False, description="read the input but produce no output")
 
 
-class WorkOrder(BaseModel):
-    """All that the process needs to know. It comes through standard input, for it holds secrets."""
+POLL = 3_000_000
+"""Nanoseconds between two readings of the queue, if there are no micro-batches."""
+MAX_KEYS = 1_000_000
+_MICRO = 1_000
+
+
+class WorkerSpec(BaseModel):
+    """What the worker of a trial must know beside the options: its windows and keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    queues: tuple[str, ...]
-    outputs: str
-    token: str = Field(repr=False)
-    kafka: dict[str, Any] | None = Field(default=None, repr=False)
-    """What ``KafkaEnds.wire`` says, with the secrets of the cluster; None: events and outputs are on the queue."""
-    folder: Path
-    query: str
     window_us: int
     slide_us: int
     watermark_us: int
     keys: int
     seed: int
     firings: int
-    """Among so many first firings the faulty outputs are."""
+    """The faulty outputs are among so many first window results."""
     capacity: float
     """Events per second of all instances together."""
-    delay_ns: int = 0
-    delay_spread: float = 0.0
-    batch_interval_ns: int = 0
-    stall_after_ns: int = 0
-    stall_ns: int = 0
-    crash_after_ns: int | None = None
-    drop_after_ns: int | None = None
-    lose: int = 0
-    duplicate: int = 0
-    alter: int = 0
-    silent: StrictBool = False
-
-
-POLL = 3_000_000
-"""Nanoseconds between two looks into the queue, where there are no micro-batches."""
-MOST_KEYS = 1_000_000
-_MICRO = 1_000
 
 
 class ReferenceEngine:
@@ -89,135 +80,78 @@ class ReferenceEngine:
     name = "reference"
     summary = "a real process with known capacity, delays and faults, to test streamgauge"
     options: type[Options] = ReferenceOptions
-    workloads: frozenset[str] | None = frozenset({"windowed-aggregation"})
-    transports: frozenset[str] = frozenset({"queue", "kafka"})
-    scales = True
+    jobs = (Job("windowed-aggregation", transports=frozenset({*transports()})),)
 
-    def check(self, options: dict[str, Any]) -> Sequence[str]:
-        """Settings that contradict each other."""
-        o = ReferenceOptions.from_resolved(options)
-        problems = []
-        if o.stall_after and not o.stall:
-            problems.append("stall_after needs stall, the length of the stall")
-        if o.delay_spread and not o.delay:
-            problems.append("delay_spread has no effect without delay; set delay, or remove delay_spread")
-        if o.silent and (o.lose or o.duplicate or o.alter):
-            problems.append("lose, duplicate and alter have no effect with silent: true; remove them")
-        return problems
+    def check(self, situation: Situation) -> Sequence[str]:
+        """Settings that contradict each other, and what it cannot do with this workload."""
+        return [*_contradictions(situation.options), *_beyond_memory(situation), *too_fine(situation)]
 
-    def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
-        """What it cannot do with this workload."""
-        params = [WindowedAggregationParams.from_resolved(values) for values in conditions.params]
-        keys = max((each.key_count for each in params), default=0)
-        problems, most = [*too_fine(conditions)], format_count(MOST_KEYS)
-        if keys > MOST_KEYS:
-            problems.append(
-                f"the reference engine keeps the sums of all gem packs in memory, at most {most} of them, and the "
-                f"workload has {format_count(keys)}. Set workload.gem_packs to {most} or less"
-            )
-        return problems
+    def requirements(self, options: ReferenceOptions, transport: str) -> Sequence[Requirement]:
+        """Nothing."""
+        return ()
 
-    def describe(self, options: dict[str, Any]) -> EngineFacts:
-        """Version and settings, for the manifest."""
-        return EngineFacts(self.name, __version__, options=options)
+    def layout(self, options: ReferenceOptions, instances: int) -> Layout:
+        """All instances share its cores."""
+        return Layout(instances, options.cores)
 
-    def trigger(self, options: dict[str, Any]) -> int:
-        """Nanoseconds between two batches at most while it keeps up, the wait of its outputs with them."""
-        o = ReferenceOptions.from_resolved(options)
-        return int(max(o.batch_interval, POLL)) + int(o.delay)
+    def traits(self, options: ReferenceOptions) -> Traits:
+        """Its outputs wait for their delay."""
+        return Traits(batch_interval_ns=int(max(options.batch_interval, POLL)) + int(options.delay))
 
-    def promise(self, options: dict[str, Any]) -> Promise:
-        """The workload's own answer."""
-        return Promise()
+    def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> AbstractContextManager[System]:
+        """Nothing is started before a trial."""
 
-    @contextmanager
-    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
-        """Start the process; it is ready once it has reached the queue."""
-        o = ReferenceOptions.from_resolved(trial.options)
-        child = Child(
-            name="reference engine",
-            argv=(sys.executable, "-m", "streamgauge.engines.reference.worker"),
-            cores=endpoints.cores[: o.cores],
-            ready=LineReady(),
-            secret=work_order(trial, endpoints).model_dump_json(),
+        def deploy(run: JobRun) -> toolkit.ProcessDeployment:
+            details = worker_spec(run, layout).model_dump(mode="json")
+            child = toolkit.python_child("reference engine", WORKER, run, host, details)
+            return toolkit.ProcessDeployment(child, _facts(run, host))
+
+        return toolkit.per_trial(deploy)
+
+
+def _contradictions(options: ReferenceOptions) -> Iterator[str]:
+    if options.stall_after and not options.stall:
+        yield "stall_after needs stall, the length of the stall"
+    if options.delay_spread and not options.delay:
+        yield "delay_spread has no effect without delay; set delay, or remove delay_spread"
+    if options.silent and (options.lose or options.duplicate or options.alter):
+        yield "lose, duplicate and alter have no effect with silent: true; remove them"
+
+
+def _beyond_memory(situation: Situation) -> Iterator[str]:
+    keys = max((p.key_count for p in situation.params if isinstance(p, WindowedAggregationParams)), default=0)
+    if keys > MAX_KEYS:
+        limit = format_count(MAX_KEYS)
+        yield (
+            f"the reference engine keeps the sums of all gem packs in memory, at most {limit} of them, and the "
+            f"workload has {format_count(keys)}. Set workload.gem_packs to {limit} or less"
         )
-        running = starts.start(child, endpoints.folder)
-        try:
-            facts = self.describe(trial.options)
-            facts = replace(facts, settings={"cores": list(child.cores)}, queue=queue_meaning(endpoints))
-            yield ReferenceDeployment(running, facts)
-        finally:
-            running.stop()
 
 
-class ReferenceDeployment:
-    """The process while it runs."""
-
-    def __init__(self, running: Running, facts: EngineFacts) -> None:
-        self._running, self._facts = running, facts
-
-    def alive(self) -> bool:
-        """Whether the process runs."""
-        return self._running.alive()
-
-    def processes(self) -> tuple[Running, ...]:
-        """Its one process."""
-        return (self._running,)
-
-    def failure(self) -> Failure | None:
-        """Nothing more than that its process ended."""
-        return None
-
-    def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
-        """Nothing: what it knows of itself is in its log, and read when the trial is over."""
-        return ProbeResult()
-
-    def describe(self) -> EngineFacts:
-        """Version and effective settings, for the manifest."""
-        return self._facts
-
-    def end(self) -> None:
-        """End the process: it has nothing to clean up."""
-        self._running.stop()
+def _facts(run: JobRun, host: Host) -> EngineFacts:
+    """What is stored with a trial. The queue knows what was read from it; elsewhere the engine reports its position."""
+    reports = not transports()[run.endpoints.transport].queue_counts_reads
+    return EngineFacts(
+        name=ReferenceEngine.name,
+        version=__version__,
+        options=run.trial.options,
+        settings={"cores": list(host.cores)},
+        queue="published − end offset of the last batch that was started" if reports else "",
+    )
 
 
-def queue_meaning(endpoints: Endpoints) -> str:
-    """Over Kafka, what the queue of the report is: the engine tells where each batch ends when it begins to read it.
-
-    Nothing on the queue, which knows what it has served.
-    """
-    return "" if endpoints.kafka is None else "published − end offset of the last batch that was started"
-
-
-def work_order(trial: Trial, endpoints: Endpoints) -> WorkOrder:
-    """What the process is told of a trial."""
-    o = ReferenceOptions.from_resolved(trial.options)
-    params = WindowedAggregationParams.from_resolved(trial.params)
-    return WorkOrder(
-        queues=endpoints.queues,
-        outputs=endpoints.outputs,
-        token=endpoints.token,
-        kafka=endpoints.kafka.wire() if endpoints.kafka else None,
-        folder=endpoints.folder,
-        query=trial.workload,
+def worker_spec(run: JobRun, layout: Layout) -> WorkerSpec:
+    """What the worker of a trial is told."""
+    o, params = run.options, run.params
+    assert isinstance(params, WindowedAggregationParams)
+    return WorkerSpec(
         window_us=params.window // _MICRO,
         slide_us=params.slide // _MICRO,
         watermark_us=-(-params.watermark // _MICRO),
         keys=params.key_count,
-        seed=trial.seed,
-        firings=max(1, trial.duration // max(params.slide, o.batch_interval)),
-        capacity=o.capacity * trial.instances,
-        delay_ns=o.delay,
-        delay_spread=o.delay_spread,
-        batch_interval_ns=o.batch_interval,
-        stall_after_ns=o.stall_after,
-        stall_ns=o.stall,
-        crash_after_ns=o.crash_after,
-        drop_after_ns=o.drop_after,
-        lose=o.lose,
-        duplicate=o.duplicate,
-        alter=o.alter,
-        silent=o.silent,
+        seed=run.trial.seed,
+        firings=max(1, run.trial.duration // max(params.slide, o.batch_interval)),
+        capacity=o.capacity * layout.instances,
     )
 
 

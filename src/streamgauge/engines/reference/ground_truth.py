@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from streamgauge.engines.reference.schedule import begun
+from streamgauge.engines.reference.schedule import work_begins
 from streamgauge.engines.toolkit import Ints, read_log, whole_numbers
 from streamgauge.model.units import SECOND
 
@@ -24,7 +24,7 @@ OUTPUT = whole_numbers("firing", "window_start", "gem_pack_id", "max_due_us", "r
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Truth:
+class GroundTruth:
     """What the reference engine did, in columns of BATCH and OUTPUT."""
 
     batches: dict[str, Ints]
@@ -53,7 +53,7 @@ class Truth:
         if begin >= end:
             return 0, 0
         took, finish, released = (self.batches[name] for name in ("took_ns", "finish_ns", "released_ns"))
-        since = begun(True, int(took[begin]), int(finish[begin - 1]))
+        since = work_begins(True, int(took[begin]), int(finish[begin - 1]))
         ends, late = released[begin:end], (released - finish)[begin:end]
         last_ones = int(np.searchsorted(ends, ends[-1] - min(_LAST, (ends[-1] - since) // 2)))
         stop = begin + int(np.flatnonzero(late <= late[last_ones:].min() + _IN_TIME)[-1])
@@ -79,6 +79,6 @@ class Truth:
         return least
 
 
-def truth(folder: Path) -> Truth:
+def read_ground_truth(folder: Path) -> GroundTruth:
     """Read the log, as far as it is there: a crash may have torn off its end."""
-    return Truth(read_log(folder / BATCHES), read_log(folder / OUTPUTS))
+    return GroundTruth(read_log(folder / BATCHES), read_log(folder / OUTPUTS))

@@ -10,7 +10,7 @@ MOST_BEHIND = SECOND // 2
 """A process that is later than this has stalled: that time is not made good."""
 
 
-def begun(busy: bool, now: int, finish: int) -> int:
+def work_begins(busy: bool, now: int, finish: int) -> int:
     """When the work taken now begins, by a schedule whose work before it is done at ``finish``."""
     return finish if busy and now - finish < MOST_BEHIND else max(finish, now)
 
@@ -38,7 +38,7 @@ class Schedule:
 
     def take(self, events: int, now: int, waiting: int = 0) -> int:
         """Take so many events, and leave so many. When they are done."""
-        self.finish = begun(self.busy, now, self.finish) + round(events * SECOND / self.capacity)
+        self.finish = work_begins(self.busy, now, self.finish) + round(events * SECOND / self.capacity)
         self.busy = waiting > 0
         return self.finish
 

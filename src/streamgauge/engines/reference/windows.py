@@ -10,7 +10,7 @@ Whole = npt.NDArray[np.int32] | Ints
 
 COLUMNS = ("gem_pack_id", "window_start", "window_end", "sum", "count", "max_due", "max_ingested")
 """Columns of fired windows, all int64: times in microseconds since the epoch, sums in cents."""
-Fired = dict[str, Ints]
+ClosedWindows = dict[str, Ints]
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class Panes:
         np.maximum(pane.due, latest, out=pane.due)
         np.maximum(pane.ingested, np.where(counts > 0, ingested, 0), out=pane.ingested)
 
-    def fire(self, until: int) -> Fired | None:
+    def fire(self, until: int) -> ClosedWindows | None:
         """The windows that end at ``until`` or before and have not fired yet, in their order; None: there are none."""
         parts = []
         while self._next is not None and self._next + self.window <= until:
@@ -85,7 +85,7 @@ class Panes:
     def _resume(self, start: int) -> int | None:
         return max(start, self._first_window(min(self._panes))) if self._panes else None
 
-    def _window(self, start: int, panes: list[_Pane]) -> Fired:
+    def _window(self, start: int, panes: list[_Pane]) -> ClosedWindows:
         counts = np.sum([pane.counts for pane in panes], axis=0)
         keys = np.flatnonzero(counts)
         return {
@@ -108,7 +108,7 @@ class Faults:
         self._plan = sorted(zip(self._random.integers(0, firings, len(kinds)).tolist(), kinds, strict=True))
         self._firing = 0
 
-    def spoil(self, fired: Fired) -> Fired:
+    def corrupt(self, fired: ClosedWindows) -> ClosedWindows:
         """One firing as it is sent. Each fault hits a row of its own."""
         due = [kind for at, kind in self._plan if at <= self._firing]
         self._firing += 1

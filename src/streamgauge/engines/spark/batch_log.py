@@ -19,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from streamgauge.engines.spark.explain import BATCH_LOG, BATCH_PARTS, BATCHES, NUMBER_LOG, NUMBERS
 from streamgauge.engines.toolkit import Log, whole_numbers
 
-GONE = (Py4JError, OSError)
+JVM_GONE = (Py4JError, OSError)
 """What a call into a JVM that is gone raises."""
 _EVERY = 2.0
 _EPOCH = datetime.fromtimestamp(0, UTC)
@@ -51,7 +51,7 @@ def _micros(moment: str | None) -> int:
     return -1 if moment is None else (datetime.fromisoformat(moment) - _EPOCH) // timedelta(microseconds=1)
 
 
-class Recorder:
+class BatchRecorder:
     """Writes down the progress of the query of one trial.
 
     It asks for what is new now and then. A listener of Python's would be told of every micro-batch, but Spark hands
@@ -98,10 +98,10 @@ def _ended(progress: dict[str, Any]) -> int:
     return time.monotonic_ns() - int((time.time() - began - took) * 1e9)
 
 
-class Sampler:
+class JvmSampler:
     """Every two seconds: CPU of the JVM and of the Python workers, garbage collection, compiler, heap."""
 
-    def __init__(self, spark: SparkSession, recorder: Recorder) -> None:
+    def __init__(self, spark: SparkSession, recorder: BatchRecorder) -> None:
         self._recorder = recorder
         jvm: Any = spark._jvm
         self._beans = jvm.java.lang.management.ManagementFactory
@@ -118,7 +118,7 @@ class Sampler:
 
     def _run(self, log: Log) -> None:
         more = True
-        with suppress(*GONE):
+        with suppress(*JVM_GONE):
             while more:
                 row = self.row()
                 log.append({name: [value] for name, value in row.items()})

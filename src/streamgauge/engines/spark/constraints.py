@@ -1,66 +1,49 @@
-"""What Spark cannot do where it is put: real-time mode and Kafka have conditions that can be told beforehand. Pure."""
+"""What Spark does not support: real-time mode, update mode and panes have conditions known beforehand. Pure."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from streamgauge.engines.contract import Conditions, too_fine
+from streamgauge.engines.checks import too_fine
+from streamgauge.engines.contract import Situation
+from streamgauge.engines.spark.jobs.table import STAMPED_BY_BROKER, UPDATES_AND_REAL_TIME
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
-from streamgauge.model.options import Params
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.workloads.contract import OutputContract, Stream, Workload
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.registry import workloads
 
 SHORTEST = 5 * SECOND
-"""The shortest batch of real-time mode that Spark takes."""
+"""The shortest batch of real-time mode that Spark accepts."""
+_ONLY = ", ".join(sorted(UPDATES_AND_REAL_TIME))
 
 
-def problems(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
+def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
     """Each a sentence with its fix."""
-    over_kafka = conditions.transport.name == "kafka"
-    if options.output_mode == "update" and not over_kafka:
+    title = transports()[situation.transport].title
+    if options.output_mode == "update" and situation.transport not in UPDATES_AND_REAL_TIME:
         yield (
-            "output_mode: update needs transport: kafka, because Spark's Python data sources, which the queue uses, "
+            f"output_mode: update needs transport: {_ONLY}, because Spark's Python data sources, which the queue uses, "
             "support only append"
         )
-    if over_kafka and not options.stamp:
-        yield "stamp has no effect over Kafka, where the broker stamps every record; remove stamp"
+    if situation.transport in STAMPED_BY_BROKER and not options.stamp:
+        yield f"stamp has no effect over {title}, where the broker stamps every record; remove stamp"
     if options.mode == "real-time":
-        yield from _real_time(options, conditions)
+        yield from _real_time(options, situation)
     if not options.pipeline:
-        yield from too_fine(conditions)
+        yield from too_fine(situation)
         if options.variant == "panes":
-            yield from _panes(conditions)
+            yield from _panes(situation)
 
 
-def _streams(conditions: Conditions) -> tuple[Stream, ...]:
-    """The streams of the workload; none if it is unknown."""
-    workload = workloads().get(conditions.workload)
-    return workload.streams(_params(workload, conditions)) if workload else ()
-
-
-def _output(conditions: Conditions) -> OutputContract | None:
-    """What the workload outputs; None if it is unknown."""
-    workload = workloads().get(conditions.workload)
-    return workload.output(_params(workload, conditions)) if workload else None
-
-
-def _params(workload: Workload[Any], conditions: Conditions) -> Params:
-    """The parameters, or those of the first value of a parameter that is searched."""
-    params: Params = workload.params.from_resolved(conditions.params[0] if conditions.params else {})
-    return params
-
-
-def _panes(conditions: Conditions) -> Iterator[str]:
-    """Panes of one slide each are put together to windows, so the slide must divide the window."""
-    if conditions.ranged in ("window", "slide"):
+def _panes(situation: Situation) -> Iterator[str]:
+    """Panes of one slide each are combined to windows, so the slide must divide the window."""
+    if situation.ranged in ("window", "slide"):
         yield (
             "variant: panes needs a slide that divides the window, but find.between searches every "
-            f"{conditions.ranged} of a range. Use find.values with values that fit, or set variant: naive"
+            f"{situation.ranged} of a range. Use find.values with values that fit, or set variant: naive"
         )
         return
-    for params in conditions.params:
-        window, slide = params.get("window", 0), params.get("slide") or 0
+    for params in situation.params:
+        window, slide = getattr(params, "window", 0), getattr(params, "slide", None) or 0
         if slide and window % slide:
             yield (
                 f"variant: panes needs a slide that divides the window, but {format_duration(slide)} does not divide "
@@ -68,9 +51,10 @@ def _panes(conditions: Conditions) -> Iterator[str]:
             )
 
 
-def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
-    if conditions.transport.name != "kafka":
-        yield "mode: real-time reads only from Kafka; set transport: kafka or mode: micro-batch"
+def _real_time(options: SparkOptions, situation: Situation) -> Iterator[str]:
+    if situation.transport not in UPDATES_AND_REAL_TIME:
+        title = transports()[next(iter(UPDATES_AND_REAL_TIME))].title
+        yield f"mode: real-time reads only from {title}; set transport: {_ONLY} or mode: micro-batch"
     if options.output_mode != "update":
         yield (
             "mode: real-time emits every change immediately; set output_mode: update (append waits for the end of "
@@ -87,21 +71,21 @@ def _real_time(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
         yield (
             "max_batch has no effect with mode: real-time, which processes each event when it arrives; remove max_batch"
         )
-    streams = _streams(conditions)
-    if not options.pipeline and len(streams) > 1:
-        yield (
-            f"mode: real-time cannot join streams, and {conditions.workload} has {len(streams)}; set mode: micro-batch"
-        )
-    yield from _too_few_slots(options, conditions)
+    yield from _of_workload(options, situation)
 
 
-def _too_few_slots(options: SparkOptions, conditions: Conditions) -> Iterator[str]:
-    """All stages of a real-time query run at once, so every partition of each needs a slot of its own."""
-    output = _output(conditions)
-    partitions = conditions.partitions or options.cores
-    # of a function of the user's it is not known whether it shuffles: Spark says so when it starts
-    straight = bool(options.pipeline) or (output is not None and output.one_output_per_event)
-    shuffled = 0 if straight else shuffle_partitions(options)
+def _of_workload(options: SparkOptions, situation: Situation) -> Iterator[str]:
+    """All stages of a real-time query run at the same time, so every partition of each needs a separate slot."""
+    known, params = workloads().get(situation.workload), next(iter(situation.params), None)
+    partitions = situation.partitions or options.cores
+    # of a user's function it is not known whether it shuffles: Spark reports it when it starts
+    shuffles = False
+    if known is not None and params is not None and not options.pipeline:
+        streams = known.streams(params)
+        if len(streams) > 1:
+            yield f"mode: real-time cannot join streams, and {known.name} has {len(streams)}; set mode: micro-batch"
+        shuffles = known.output(params).window_column is not None
+    shuffled = shuffle_partitions(options) if shuffles else 0
     if slots(options) < partitions + shuffled:
         parts = f"{partitions} for the partitions of the stream"
         parts += f" and {shuffled} for those of the shuffle" if shuffled else ""

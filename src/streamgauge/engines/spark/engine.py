@@ -1,47 +1,46 @@
-"""Spark as the rest sees it: it describes itself and its process. Imports nothing of pyspark."""
+"""The engine Spark, as the rest of streamgauge sees it. Imports nothing of pyspark."""
 
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 from streamgauge.engines.contract import (
-    Conditions,
+    CustomJob,
     Deployment,
-    Endpoints,
+    DoesNotScale,
     Failure,
-    Ground,
-    Promise,
-    Standing,
-    Warming,
+    JobRun,
+    Layout,
+    Options,
+    Requirement,
+    Situation,
+    System,
+    Traits,
     Watermark,
 )
-from streamgauge.engines.spark import constraints, user_code
+from streamgauge.engines.spark import constraints, requirements, user_code
 from streamgauge.engines.spark.error_source import out_of_memory
 from streamgauge.engines.spark.explain import BATCH_LOG, explain, micro_batches, watermark
-from streamgauge.engines.spark.options import QueryOrder, SessionOrder, SparkOptions
-from streamgauge.engines.spark.session import CONNECTOR, connector, query_order, session_child
+from streamgauge.engines.spark.jobs.table import JOBS
+from streamgauge.engines.spark.options import QuerySpec, SessionSpec, SparkOptions
+from streamgauge.engines.spark.session import query_spec, session_process
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
-from streamgauge.install.jars import Wanted
-from streamgauge.install.java import java_problem
+from streamgauge.engines.toolkit import PositionLog
 from streamgauge.model.facts import EngineFacts, ProbeResult
-from streamgauge.model.options import Options
-from streamgauge.model.trial import Trial
+from streamgauge.model.streams import Position
 from streamgauge.model.units import SECOND, format_duration
-from streamgauge.processes.control import Line, LineError
-from streamgauge.processes.spec import LaunchError, Running, Starts
+from streamgauge.processes.control import ControlClient, ControlError, ControlRefused, Json, new_token
+from streamgauge.processes.spec import Host, LaunchError, RunningProcess
 
-_RUN, _END = 180.0, 60.0
-_LOG, _SAID, _TRACE = 40, 3, "Traceback (most recent call last)"
+_RUN_TIMEOUT, _END_TIMEOUT = 180.0, 60.0
+_LOG_LINES, _REASON_LINES, _TRACE = 40, 3, "Traceback (most recent call last)"
 """Lines of the log that are kept of a session which is lost, and those before a trace that are part of the reason."""
 _ERROR = re.compile(r"(Error|Exception|Caused by|Unrecognized|Invalid|java\.\S+(Error|Exception))\b", re.IGNORECASE)
 """How a line begins with which Java or spark-submit says why it ends; hundreds of lines on its usage may follow."""
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
-_LEAST_WARM = 45 * SECOND
+_MIN_WARM_UP = 45 * SECOND
 """Java's compilers are busiest between the tenth and the fortieth second: what an event costs rests there, at a rate
 that is little more than half of what comes after."""
 _QUICK = SECOND
@@ -54,102 +53,95 @@ class SparkEngine:
     name = "spark"
     summary = "Apache Spark Structured Streaming through PySpark, in local mode on dedicated cores"
     options: type[Options] = SparkOptions
-    workloads: frozenset[str] | None = frozenset({"windowed-aggregation", "ingest"})
-    transports: frozenset[str] = frozenset({"queue", "kafka"})
+    jobs = JOBS
 
-    def check(self, options: dict[str, Any]) -> Sequence[str]:
-        """What can be told before any minute is spent."""
-        o = SparkOptions.from_resolved(options)
-        problems = [user_code.problem(o.pipeline, "pipeline") if o.pipeline else ""]
-        problems.append(user_code.problem(o.reference, "reference") if o.reference else "")
+    def check(self, situation: Situation) -> Sequence[str]:
+        """What can be found before the first trial."""
+        o: SparkOptions = situation.options
+        problems = [user_code.find_problem(o.pipeline, "pipeline") if o.pipeline else ""]
+        problems.append(user_code.find_problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
             problems.append(
                 "reference has an effect only with pipeline; set pipeline to your function, or remove reference"
             )
         if o.keys and not (o.reference and o.output_mode == "update"):
             problems.append("keys has an effect only with reference and output_mode: update; remove it")
-        if _version() is None:
-            problems.append("PySpark is not installed: pip install 'streamgauge[spark]'")
-        problems.append(java_problem())
-        return [problem for problem in problems if problem]
+        return [*(problem for problem in problems if problem), *constraints.problems(o, situation)]
 
-    def suits(self, options: dict[str, Any], conditions: Conditions) -> Sequence[str]:
-        """What it cannot do over this transport, with so many partitions."""
-        return [*constraints.problems(SparkOptions.from_resolved(options), conditions)]
+    def requirements(self, options: SparkOptions, transport: str) -> Sequence[Requirement]:
+        """PySpark and Java, and the connector that a transport needs unless the user names other jars."""
+        return requirements.of(options, transport)
 
-    def jars(self, options: dict[str, Any], transport: str) -> frozenset[Wanted]:
-        """Spark's connector to Kafka, unless the user names other jars."""
-        named = "spark.jars" in SparkOptions.from_resolved(options).settings
-        return frozenset({CONNECTOR}) if transport == "kafka" and not named else frozenset()
+    def layout(self, options: SparkOptions, instances: int) -> Layout:
+        """One application in local mode."""
+        if instances > 1:
+            raise DoesNotScale("engine spark always runs as one instance in local mode; remove instances")
+        return Layout(1, options.cores, options.memory)
 
-    def describe(self, options: dict[str, Any]) -> EngineFacts:
-        """Version and settings, for the manifest."""
-        return EngineFacts(self.name, _version() or "", options=options)
-
-    def trigger(self, options: dict[str, Any]) -> int:
-        """Nanoseconds between two micro-batches at most while it keeps up."""
-        return max(int(SparkOptions.from_resolved(options).trigger), _QUICK)
-
-    def continuous(self, options: dict[str, Any]) -> bool:
-        """Real-time mode takes events as they come."""
-        return SparkOptions.from_resolved(options).mode == "real-time"
-
-    def promise(self, options: dict[str, Any]) -> Promise:
-        """The workload's own answer, the user's, or none."""
-        o = SparkOptions.from_resolved(options)
-        expected = user_code.load_reference(o.reference) if o.reference else None
-        return Promise(bool(o.pipeline), expected, last_row_wins=o.output_mode == "update", keys=tuple(o.keys))
-
-    def appends(self, options: dict[str, Any]) -> bool:
-        """Whether a window of the workload is put out once."""
-        o = SparkOptions.from_resolved(options)
-        return o.output_mode == "append" and not o.pipeline
-
-    def warming(self, options: dict[str, Any]) -> Warming:
-        """How a new session is warmed up, and whether it then serves many trials."""
-        o = SparkOptions.from_resolved(options)
-        # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not after minutes
-        options = {"trigger": 0} if o.mode == "micro-batch" else {}
-        return Warming(o.warm_load, int(o.warm_limit), o.isolation == "shared", options, least=_LEAST_WARM)
-
-    def stand(self, options: dict[str, Any], ground: Ground, starts: Starts) -> "SparkSession":
-        """Start a session in a folder of the run; it is ready when Spark is."""
-        return SparkSession(SparkOptions.from_resolved(options), ground, starts)
+    def traits(self, options: SparkOptions) -> Traits:
+        """How it runs with this trigger, mode and isolation."""
+        micro_batch = options.mode == "micro-batch"
+        return Traits(
+            batch_interval_ns=max(int(options.trigger), _QUICK),
+            continuous=not micro_batch,
+            updates=options.output_mode == "update",
+            closes_windows=options.output_mode == "append" and not options.pipeline,
+            shared=options.isolation == "shared",
+            warm_load=options.warm_load,
+            warm_limit_ns=int(options.warm_limit),
+            warm_min_ns=_MIN_WARM_UP,
+            # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not minutes
+            warm_options={"trigger": 0} if micro_batch else {},
+            custom=_custom(options),
+        )
 
     @contextmanager
-    def deploy(self, trial: Trial, endpoints: Endpoints, starts: Starts) -> Iterator[Deployment]:
-        """A session for this trial alone, cold as it is."""
-        ground = Ground(endpoints.folder, endpoints.cores, cache=endpoints.cache)
-        session = self.stand(trial.options, ground, starts)
+    def start(self, layout: Layout, options: SparkOptions, host: Host) -> Iterator[System]:
+        """Start a session in the folder of the host; it is ready when Spark is."""
+        session = SparkSystem(options, host)
         try:
-            with session.serve(trial, endpoints) as deployment:
-                yield deployment
+            yield session
         finally:
             session.stop()
 
 
-class SparkSession(Standing):
+def _custom(options: SparkOptions) -> CustomJob | None:
+    """The user's own function and its reference."""
+    if not options.pipeline:
+        return None
+    reference = options.reference
+    load = (lambda: user_code.load_reference(reference)) if reference else None
+    return CustomJob(load, tuple(options.keys))
+
+
+class SparkSystem:
     """The process of a session, seen from outside."""
 
-    def __init__(self, options: SparkOptions, ground: Ground, starts: Starts) -> None:
-        self._options, self._folder, self._runtime = options, ground.folder.absolute(), starts.runtime
-        token, socket = secrets.token_urlsafe(32), starts.runtime / f"spark-{secrets.token_hex(3)}.sock"
-        order = SessionOrder(
-            socket=socket,
+    def __init__(self, options: SparkOptions, host: Host) -> None:
+        self._options, self._runtime = options, host.runtime
+        token, control = new_token(), host.runtime / f"spark-{secrets.token_hex(3)}.sock"
+        folder = host.logs.absolute()
+        spec = SessionSpec(
+            control=control,
             token=token,
-            folder=self._folder,
-            settings=session_settings(options, self._folder, starts.runtime, connector(ground.cache)),
+            folder=folder,
+            settings=session_settings(
+                options,
+                folder,
+                host.runtime,
+                requirements.connector_jars(options, host.transport, host.cache),
+            ),
             master=f"local[{slots(options)},{_TRIES}]",
         )
-        self.cores = ground.cores[: options.cores]
+        self.cores = host.cores[: options.cores]
         try:
-            self._running = starts.start(session_child(order, ground.boot or self.cores), self._folder)
+            self._running = host.start(session_process(spec, host.boot_cores or self.cores))
         except LaunchError as error:
             raise _explained(error, options) from error
         try:
-            self._line = Line(socket, token)
-            self._said = self._line.ask("describe", _END)
-        except LineError as error:
+            self._control = ControlClient(control, token)
+            self._described = self._control.request("describe", _END_TIMEOUT)
+        except (ControlError, ControlRefused) as error:
             self._running.stop()
             raise self._lost(error) from error
         self._served = 0
@@ -159,59 +151,63 @@ class SparkSession(Standing):
         """Whether the process runs."""
         return self._running.alive()
 
-    def processes(self) -> tuple[Running, ...]:
+    def processes(self) -> Mapping[str, Sequence[RunningProcess]]:
         """Its one process; the JVM and the Python workers are below it."""
-        return (self._running,)
+        return {"session": (self._running,)}
 
-    def left(self) -> tuple[str, ...]:
+    def leftovers(self) -> Sequence[str]:
         """Queries and jobs that the last trial left running."""
         return self._left
 
-    def serve(self, trial: Trial, endpoints: Endpoints, epoch: int = 0) -> AbstractContextManager[Deployment]:
-        """Run the trial's query; yields once it consumes. A query that was killed goes on with the next epoch."""
-        return self._serve(query_order(trial, endpoints, self._runtime, epoch), trial.options["settings"])
+    def deploy(self, run: JobRun, restart: int = 0) -> AbstractContextManager[Deployment]:
+        """Run the query of a trial; yields once it consumes. A query that was killed goes on with the next restart."""
+        options: SparkOptions = run.options
+        return self._deploy(query_spec(run, options, self._runtime, restart), options.settings)
 
     @contextmanager
-    def _serve(self, order: QueryOrder, settings: Mapping[str, str]) -> Iterator[Deployment]:
+    def _deploy(self, spec: QuerySpec, settings: Mapping[str, str]) -> Iterator[Deployment]:
         self._served += 1
         try:
-            answer = self._line.ask("run", _RUN, order=order.model_dump(mode="json"))
-        except LineError as error:
+            self._control.notifications()  # positions of the query before must not count for this one
+            response = self._control.request("run", _RUN_TIMEOUT, query=spec.model_dump(mode="json"))
+        except (ControlError, ControlRefused) as error:
             raise self._lost(error) from error
-        columns = tuple((str(name), str(kind)) for name, kind in answer.get("outputs") or ())
-        queue = QUEUE_MEANING[order.mode] if order.ends.kafka is not None else ""
-        facts = replace(self.facts(), outputs=columns or None, queue=queue)
-        deployment = SparkDeployment(self, self._running, self._line, order, facts)
-        deployment.query = str(answer.get("query", ""))
-        if "error" in answer:
-            sentence = _naming(answer["error"], settings, "")
-            deployment.complain(sentence, answer["trace"], users=answer["users"])
+        facts = self._facts(spec, response)
+        deployment = SparkDeployment(self, self._running, self._control, spec, facts)
+        deployment.query = str(response.get("query", ""))
+        if "error" in response:
+            sentence = _naming(response["error"], settings, "")
+            deployment.fail(sentence, response["trace"], user_error=response["user_error"])
         try:
             yield deployment
         finally:
             deployment.end()
 
-    def _lost(self, error: LineError) -> LaunchError:
-        """The session's process is gone, or does not answer."""
+    def _lost(self, error: Exception) -> LaunchError:
+        """The process of the session is gone, or does not respond."""
         code = self._running.exit_code()
         ended = "does not respond" if code is None else f"ended with exit code {code}"
-        return _explained(LaunchError(f"Spark's process {ended}: {error}", self._running.tail(_LOG)), self._options)
+        log = self._running.tail(_LOG_LINES)
+        return _explained(LaunchError(f"Spark's process {ended}: {error}", log), self._options)
 
     def end_query(self) -> None:
         """Stop the query and clean up after it."""
-        with suppress(LineError):  # a session that is gone has nothing to clean up
-            self._left = tuple(self._line.ask("end", _END)["left"])
+        with suppress(ControlError):  # a session that is gone has nothing to clean up
+            self._left = tuple(self._control.request("end", _END_TIMEOUT)["left"])
 
-    def batch(self, trial: Trial, endpoints: Endpoints) -> float:
-        """Seconds that the trial's pipeline takes over all that is in the queue, in batch."""
-        order = query_order(trial, endpoints, self._runtime)
-        return float(self._line.ask("batch", _RUN, order=order.model_dump(mode="json"))["seconds"])
+    def batch(self, run: JobRun) -> float:
+        """Seconds that the pipeline of the trial takes over all events that are there, in batch."""
+        spec = query_spec(run, run.options, self._runtime)
+        return float(self._control.request("batch", _RUN_TIMEOUT, query=spec.model_dump(mode="json"))["seconds"])
 
-    def facts(self) -> EngineFacts:
-        """What it reports about itself, for the manifest."""
+    def _facts(self, spec: QuerySpec, response: Json) -> EngineFacts:
+        """What Spark reports about itself."""
         o = self._options
         how = "one session for all trials" if o.isolation == "shared" else "a session for each trial"
-        settings = {name: self._said[name] for name in ("java", "python", "settings")} | {
+        settings = {
+            "java": self._described["java"],
+            "python": self._described["python"],
+            "settings": self._described["settings"],
             "cores": list(self.cores),
             "slots": slots(o),
             "profile": o.profile,
@@ -224,87 +220,103 @@ class SparkSession(Standing):
             "trigger": format_duration(o.trigger) if o.trigger else "as soon as one has ended",
             "session": f"{how}, a separate query for each trial; this is trial {self._served} of the session",
         }
-        return EngineFacts("spark", str(self._said["version"]), settings=settings)
+        outputs = response.get("outputs")
+        return EngineFacts(
+            name=SparkEngine.name,
+            version=str(self._described["version"]),
+            settings=settings,
+            outputs=tuple((str(n), str(k)) for n, k in outputs) if outputs else None,
+            queue=QUEUE_IS[spec.mode] if outputs else "",
+        )
 
     def stop(self) -> None:
         """End the process, and the JVM and the workers with it."""
-        self._line.close()
+        self._control.close()
         self._running.stop()
 
 
-QUEUE_MEANING = {
+QUEUE_IS = {
     "micro-batch": "published − end offset of the running micro-batch",
     "real-time": "published − position last reported",
 }
-"""What a queue over Kafka is, for the report."""
+"""What the queue is in the report, where Spark reports its position."""
 
 
 class SparkDeployment:
     """The query of one trial while it runs."""
 
     def __init__(
-        self, session: SparkSession, running: Running, line: Line, order: QueryOrder, facts: EngineFacts
+        self, system: SparkSystem, running: RunningProcess, control: ControlClient, spec: QuerySpec, facts: EngineFacts
     ) -> None:
-        self._session, self._running, self._line = session, running, line
-        self._folder, self._facts = order.folder, facts
-        self._trigger = order.trigger_ns if order.mode == "micro-batch" else 0
+        self._system, self._running, self._control = system, running, control
+        self._folder, self._facts = spec.folder, facts
+        self._trigger = spec.trigger_ns if spec.mode == "micro-batch" else 0
         self.query = ""
         """Spark's own number of this start of the query."""
         self._failure: Failure | None = None
-        self._over = False
+        self._ended = False
+        self._positions = PositionLog()
 
-    def complain(self, sentence: str, trace: Sequence[str], *, users: bool) -> None:
+    def fail(self, message: str, trace: Sequence[str], *, user_error: bool) -> None:
         """The query is over, and this is why."""
-        self._failure = Failure(sentence, tuple(trace), users)
+        self._failure = Failure(message, tuple(trace), user_error)
+
+    def _take_notifications(self) -> None:
+        """What the session has reported since the last call. Raises ControlError if it is gone."""
+        notifications = self._control.notifications()
+        self._positions.take(notifications)
+        for each in notifications:
+            if "ended" in each and each.get("query") == self.query:  # not of the one before
+                self.fail(each["ended"], each["trace"], user_error=each["user_error"])
 
     def alive(self) -> bool:
-        """Whether the process runs and the query with it."""
+        """Whether the process runs and the query in it."""
         if self._failure is None and self._running.alive():
             try:
-                for told in self._line.told():
-                    if told.get("query") == self.query:  # not of the one before, whose queue went away under it
-                        self.complain(told["ended"], told["trace"], users=told["users"])
-            except LineError:
+                self._take_notifications()
+            except ControlError:
                 return False
         return self._failure is None and self._running.alive()
 
     def failure(self) -> Failure | None:
         """Why the query ended, if it did by itself."""
         if self._failure is None and not self._running.alive():
-            starved = out_of_memory(self._running.tail(200))
-            return Failure(starved) if starved else None
+            exhausted = out_of_memory(self._running.tail(200))
+            return Failure(exhausted) if exhausted else None
         return self._failure
 
-    def processes(self) -> tuple[Running, ...]:
-        """The session's process."""
-        return (self._running,)
+    def position(self) -> Position | None:
+        """How far Spark has reported to be; None over the queue, which it acknowledges itself."""
+        with suppress(ControlError):  # that it is gone is found by ``alive``
+            self._take_notifications()
+        return self._positions.newest()
 
     def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
-        """Spark's own numbers of the judged stretch: an explanation."""
-        parts = explain(self._folder, since_ns, until_ns, max(1, len(self._session.cores)))
-        return ProbeResult(parts, micro_batches(self._folder, since_ns, until_ns, self._trigger))
+        """Spark's own numbers of the measurement phase: an explanation."""
+        explained = explain(self._folder, since_ns, until_ns, max(1, len(self._system.cores)))
+        return ProbeResult(tuple(explained), micro_batches(self._folder, since_ns, until_ns, self._trigger))
 
     def watermark(self) -> Watermark | None:
         """The watermark of the last finished micro-batch; None if the query has none."""
         return watermark(self._folder / BATCH_LOG)
 
     def describe(self) -> EngineFacts:
-        """Versions and effective settings, for the manifest."""
+        """Versions and effective settings."""
         return self._facts
 
     def end(self) -> None:
         """Stop the query, once; the session stays."""
-        if not self._over:
-            self._over = True
-            self._session.end_query()
+        if not self._ended:
+            self._ended = True
+            self._system.end_query()
 
 
 def _explained(error: LaunchError, options: SparkOptions) -> LaunchError:
     """The same error with what Java said before the trace, and with the settings that the log names."""
     trace = next((n for n, line in enumerate(error.log) if line.startswith(_TRACE)), 0)
-    said = [line.strip() for line in error.log[:trace] if line.strip() and not line.startswith("WARNING: ")]
-    errors = [line for line in said if _ERROR.match(line)]
-    why = out_of_memory(error.log) or (errors[0] if errors else " / ".join(said[-_SAID:]))
+    lines = [line.strip() for line in error.log[:trace] if line.strip() and not line.startswith("WARNING: ")]
+    errors = [line for line in lines if _ERROR.match(line)]
+    why = out_of_memory(error.log) or (errors[0] if errors else " / ".join(lines[-_REASON_LINES:]))
     sentence = f"{error.sentence}: {why}" if why else error.sentence
     return LaunchError(_naming(sentence, options.settings, "\n".join(error.log)), error.log)
 
@@ -313,13 +325,6 @@ def _naming(sentence: str, settings: Mapping[str, str], text: str) -> str:
     """A sentence with the user's settings that it or the text beside it names."""
     named = [key for key in settings if key in sentence or key in text]
     return f"{sentence}; correct engine.settings: {', '.join(named)}" if named else sentence
-
-
-def _version() -> str | None:
-    try:
-        return version("pyspark")
-    except PackageNotFoundError:
-        return None
 
 
 spark = SparkEngine()

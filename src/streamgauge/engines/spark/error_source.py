@@ -1,13 +1,11 @@
-"""Whose fault it was: an exception out of Spark → the user's code or not, one sentence, and the trace that helps."""
+"""The source of an error: an exception of Spark → the user's code or not, one sentence, and the trace that helps."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.errors import AnalysisException
-
-from streamgauge.engines.spark.user_code import split
+from streamgauge.engines.spark.user_code import parse_name
 
 _PYTHON = re.compile(r"^(?:\w+\.)*(\w*(?:Error|Exception|Warning|Interrupt|Exit)\b.*)$")
 _FILE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -18,40 +16,40 @@ _LINES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Blame:
-    """What is said of a failure."""
+class QueryFailure:
+    """Why a query failed."""
 
-    sentence: str
+    message: str
     trace: tuple[str, ...]
-    users: bool
+    user_error: bool
 
 
-def blame(error: BaseException, trace: str, pipeline: str = "") -> Blame:
-    """What failed, in one sentence; the user's if a frame of the trace is neither Spark's nor ours."""
+def explain_failure(error: BaseException, trace: str, pipeline: str = "") -> QueryFailure:
+    """What failed, in one sentence; the user's if a frame of the trace is in the folder of the user's file."""
     text = f"{trace}\n{error}"
     starved = out_of_memory(text.splitlines())
     if starved:
-        return Blame(starved, tuple(text.splitlines()[:_LINES]), users=False)
+        return QueryFailure(starved, tuple(text.splitlines()[:_LINES]), user_error=False)
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    said = _said(lines) or f"{type(error).__name__}: {error}".splitlines()[0]
-    short = said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
+    found = _message(lines) or f"{type(error).__name__}: {error}".splitlines()[0]
+    short = found if len(found) <= _LONGEST else found[: _LONGEST - 1] + "…"
     if not pipeline:
-        return Blame(short, tuple(lines[:_LINES]), users=False)
-    file, function = split(pipeline)
+        return QueryFailure(short, tuple(lines[:_LINES]), user_error=False)
+    file, function = parse_name(pipeline)
     own = [
         (name, number) for name, number in _FILE.findall(text) if Path(name).resolve().parent == file.resolve().parent
     ]
     if own:
         name, number = own[-1]
-        return Blame(f"your function failed at {name}:{number}: {short}", tuple(lines[:_LINES]), users=True)
-    # Spark refuses a plan that only the user's function can have made; anything else may be Spark's own
-    users = isinstance(error, AnalysisException)
-    sentence = f"Spark rejected your function {function}: {short}" if users else short
-    return Blame(sentence, tuple(lines[:_LINES]), users=users)
+        return QueryFailure(f"your function failed at {name}:{number}: {short}", tuple(lines[:_LINES]), user_error=True)
+    # Spark rejects a plan that only the user's function can have made; anything else may be Spark's own
+    rejected = "AnalysisException" in {kind.__name__ for kind in type(error).__mro__}
+    sentence = f"Spark rejected your function {function}: {short}" if rejected else short
+    return QueryFailure(sentence, tuple(lines[:_LINES]), user_error=rejected)
 
 
 def out_of_memory(lines: Iterable[str]) -> str:
-    """The sentence for a JVM whose heap was too small, if one of these lines tells of it."""
+    """The sentence for a JVM whose heap was too small, if one of these lines shows it."""
     for line in lines:
         found = _MEMORY.search(line)
         if found:
@@ -60,7 +58,7 @@ def out_of_memory(lines: Iterable[str]) -> str:
     return ""
 
 
-def _said(lines: list[str]) -> str:
+def _message(lines: list[str]) -> str:
     """The last line of a Python trace that names an exception, else Spark's own condition."""
     found = [match.group(1) for line in lines if (match := _PYTHON.match(line.strip()))]
     python = [

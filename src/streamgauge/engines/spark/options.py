@@ -1,10 +1,11 @@
-"""What the Spark engine is told: the user's options, and the orders that its process gets."""
+"""The options of the Spark engine, and the specifications that its process gets."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
+from streamgauge.engines.spark.jobs.table import UPDATES_AND_REAL_TIME
 from streamgauge.model.options import Count, Duration, Options, Rate, Size
 
 
@@ -14,6 +15,8 @@ def _setting(value: object) -> object:
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
+
+_ONLY = ", ".join(sorted(UPDATES_AND_REAL_TIME))
 
 SettingText = Annotated[
     str,
@@ -35,8 +38,8 @@ class SparkOptions(Options):
     memory: Size = Field(default=2 << 30, ge=512 << 20, description="heap of the JVM")
     mode: Literal["micro-batch", "real-time"] = Field(
         default="micro-batch",
-        description="micro-batch, or real-time = each event is processed when it arrives (only with Kafka and "
-        "output_mode: update)",
+        description=f"micro-batch, or real-time = each event is processed when it arrives (only with transport {_ONLY} "
+        "and output_mode: update)",
     )
     trigger: Duration = Field(
         default=1_000_000_000,
@@ -57,7 +60,8 @@ class SparkOptions(Options):
     )
     output_mode: Literal["append", "update"] = Field(
         default="append",
-        description="append = a window is emitted once, when it is final; update = at every change (only with Kafka)",
+        description="append = a window is emitted once, when it is final; update = at every change "
+        f"(only with transport {_ONLY})",
     )
     profile: Literal["tuned", "defaults"] = Field(
         default="tuned", description="tuned = settings that were measured to be faster, defaults = Spark's own settings"
@@ -93,46 +97,50 @@ class SparkOptions(Options):
     stamp: StrictBool = Field(default=True, description="add the time at which Spark read it to each event")
 
 
-class _Order(BaseModel):
+class _Spec(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SessionOrder(_Order):
-    """What the process needs to start. It comes through standard input, for it holds the token of its line."""
+class SessionSpec(_Spec):
+    """What the process needs to start. It comes through its standard input, because it has a token."""
 
-    socket: Path
+    control: Path
     token: str = Field(repr=False)
     folder: Path
     settings: dict[str, str]
     master: str
 
 
-class Ends(_Order):
+class StreamSpec(_Spec):
+    """One stream of events as the query reads it."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+
+
+class SourceAndSink(_Spec):
     """Where events come from and outputs go."""
 
-    queues: tuple[str, ...]
-    outputs: str
-    token: str = Field(repr=False)
-    stream: str
-    columns: tuple[tuple[str, str], ...]
+    transport: str
+    endpoints: dict[str, Any] = Field(repr=False)
+    """What ``Endpoints.wire`` returned, with secrets: this specification goes over the control channel only."""
+    streams: tuple[StreamSpec, ...]
     query: str
     stamp: StrictBool = True
     numbered: bool = False
-    """Whether events carry their number in the stream, for jobs that put it out."""
+    """Whether events have their number in the stream, for jobs that emit it."""
     partitions: int = 1
     max_batch: int = 0
-    epoch: int = 0
-    """Which start of this query it is: attempts of an earlier one, which was killed, stay apart."""
-    kafka: dict[str, Any] | None = Field(default=None, repr=False)
-    """Where events and outputs are on Kafka, with the secrets of the cluster: this order goes over the line alone."""
+    restart: int = 0
+    """Which start of this query it is: attempts of an earlier one, which was killed, are kept apart."""
     consumer: dict[str, str] = Field(default_factory=dict)
-    """Settings of the connector's consumer."""
+    """Settings of a connector's consumer."""
 
 
-class QueryOrder(_Order):
-    """One trial, as the session is told of it."""
+class QuerySpec(_Spec):
+    """The query of one trial."""
 
-    ends: Ends
+    ends: SourceAndSink
     workload: str
     params: dict[str, Any]
     variant: str

@@ -1,87 +1,72 @@
-"""What the session's process is told: how it is started, and the order for the query of a trial."""
+"""What the process of a session is told: how it starts, and the query of a trial."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from streamgauge.engines.contract import Endpoints
-from streamgauge.engines.spark.options import Ends, QueryOrder, SessionOrder, SparkOptions
-from streamgauge.engines.spark.settings import TUNED_KAFKA, query_settings, temporary
-from streamgauge.install.jars import Wanted, pinned
-from streamgauge.model.trial import Trial
+from streamgauge.engines.contract import JobRun
+from streamgauge.engines.spark.options import QuerySpec, SessionSpec, SourceAndSink, SparkOptions, StreamSpec
+from streamgauge.engines.spark.settings import TUNED_CONSUMER, query_settings, temporary
 from streamgauge.model.units import SECOND
-from streamgauge.processes.spec import Child, LineReady
-from streamgauge.workloads.contract import SEQUENCE
-from streamgauge.workloads.parameters import Windowed
-from streamgauge.workloads.registry import workloads
+from streamgauge.processes.spec import LineReady, ProcessSpec
 
 _START = 120 * SECOND
-CONNECTOR: Wanted = "spark-kafka"
-"""The set of jars with which Spark reads from Kafka and writes to it."""
 
 
-def session_child(order: SessionOrder, cores: tuple[int, ...]) -> Child:
-    """The session's process: all that it writes goes into its folder."""
-    return Child(
+def session_process(spec: SessionSpec, cores: tuple[int, ...]) -> ProcessSpec:
+    """The process of a session: all that it writes goes into its folder."""
+    return ProcessSpec(
         name="spark",
         argv=(sys.executable, "-m", "streamgauge.engines.spark.session_process"),
         env={
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
-            "TMPDIR": str(temporary(order.folder)),
+            "TMPDIR": str(temporary(spec.folder)),
             "PYTHONUNBUFFERED": "1",
         },
         cores=cores,
         ready=LineReady(),
         deadline=_START,
-        grace=5 * SECOND,
-        secret=order.model_dump_json(),
-        folder=None,
+        stop_timeout=5 * SECOND,
+        secret=spec.model_dump_json(),
     )
 
 
-def connector(cache: Path | None) -> tuple[Path, ...]:
-    """The jars of Spark's connector to Kafka; none if the run has no Kafka or the user names other jars."""
-    if cache is None:
-        return ()
-    jars = pinned(CONNECTOR)
-    return tuple(jars.folder(cache) / jar.name for jar in jars.jars)
-
-
-def query_order(trial: Trial, endpoints: Endpoints, runtime: Path, epoch: int = 0) -> QueryOrder:
+def query_spec(run: JobRun, options: SparkOptions, runtime: Path, restart: int = 0) -> QuerySpec:
     """What the session is told of a trial."""
-    o, workload = SparkOptions.from_resolved(trial.options), workloads()[trial.workload]
-    params = workload.params.from_resolved(trial.params)
-    if o.variant == "panes" and not o.pipeline and isinstance(params, Windowed) and params.window % params.period:
-        raise ValueError("panes need a slide that divides the window: change one of them, or set variant: naive")
-    stream, *_ = workload.streams(params)
-    name = f"{trial.workload}-{trial.number}"
-    ends = Ends(
-        queues=endpoints.queues,
-        outputs=endpoints.outputs,
-        token=endpoints.token,
-        stream=stream.name,
-        columns=stream.schema,
+    name = f"{run.trial.workload}-{run.trial.number}"
+    ends = SourceAndSink(
+        transport=run.endpoints.transport,
+        endpoints=run.endpoints.wire(),
+        streams=_streams(run),
         query=name,
-        stamp=o.stamp,
-        numbered=not o.pipeline and SEQUENCE in dict(workload.output(params).schema),
-        partitions=endpoints.partitions,
-        max_batch=o.max_batch,
-        epoch=epoch,
-        kafka=endpoints.kafka.wire() if endpoints.kafka else None,
-        consumer=TUNED_KAFKA if o.profile == "tuned" else {},
+        stamp=options.stamp,
+        numbered=not options.pipeline and "sequence" in dict(run.output.schema),
+        partitions=run.endpoints.partitions,
+        max_batch=options.max_batch,
+        restart=restart,
+        consumer=TUNED_CONSUMER if options.profile == "tuned" else {},
     )
-    near = runtime if o.profile == "tuned" else endpoints.folder.absolute()
-    return QueryOrder(
+    near = runtime if options.profile == "tuned" else run.folder.absolute()
+    return QuerySpec(
         ends=ends,
-        workload=trial.workload,
-        params=trial.params,
-        variant=o.variant,
-        pipeline=o.pipeline,
-        output_mode=o.output_mode,
-        mode=o.mode,
-        trigger_ns=int(o.trigger),
-        settings=query_settings(o),
+        workload=run.trial.workload,
+        params=run.trial.params,
+        variant=options.variant,
+        pipeline=options.pipeline,
+        output_mode=options.output_mode,
+        mode=options.mode,
+        trigger_ns=int(options.trigger),
+        settings=query_settings(options),
         checkpoint=near / f"checkpoint-{name}",
-        folder=endpoints.folder.absolute(),
+        folder=run.folder.absolute(),
     )
+
+
+def _streams(run: JobRun) -> tuple[StreamSpec, ...]:
+    return tuple(StreamSpec(name=stream.name, columns=_columns(stream.schema)) for stream in run.streams)
+
+
+def _columns(schema: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, kind) for name, kind in schema)

@@ -1,15 +1,15 @@
-"""The process of the Spark engine: one session, which serves trials one after the other.
+"""The process of the Spark engine: one session, which runs the queries of trials one after the other.
 
 Run as ``python -m streamgauge.engines.spark.session_process``. Its specification comes through standard input; trials
-come over its control channel. It has its own clock and threads because it stands for a foreign system.
+come over its control channel. It has a clock and threads because it stands for a foreign system.
 """
 
-import os
 import shutil
 import sys
 import threading
 import time
 import traceback
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,20 +19,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from streamgauge.engines.spark.batch_log import GONE, Recorder, Sampler
-from streamgauge.engines.spark.connect.kafka import CannotTravel, Columns, columns_of, kafka_events, kafka_writer
-from streamgauge.engines.spark.connect.positions import Listener, Positions
-from streamgauge.engines.spark.connect.queue import collector_sink, queue_source
-from streamgauge.engines.spark.error_source import Blame, blame
-from streamgauge.engines.spark.jobs.pipelines import PIPELINES
-from streamgauge.engines.spark.options import QueryOrder, SessionOrder
+from streamgauge.engines.spark.batch_log import JVM_GONE, BatchRecorder, JvmSampler
+from streamgauge.engines.spark.connect.table import Columns, UnsupportedColumn, connect
+from streamgauge.engines.spark.error_source import QueryFailure, explain_failure
+from streamgauge.engines.spark.jobs import table
+from streamgauge.engines.spark.options import QuerySpec, SessionSpec
 from streamgauge.engines.spark.output_columns import unfit
 from streamgauge.engines.spark.settings import temporary
-from streamgauge.engines.spark.user_code import load, module_of
-from streamgauge.processes.control import Json, LineServer
-from streamgauge.transports.kafka.cluster import KafkaEnds
+from streamgauge.engines.spark.user_code import load_function, module_of
+from streamgauge.processes.child import log, read_spec
+from streamgauge.processes.control import ControlRefused, ControlServer, Json
+from streamgauge.workloads.registry import workloads
 
-_GLANCE = 0.02
+_POLL_INTERVAL = 0.02
 _LOG = "ERROR"
 _READY = 120.0
 
@@ -40,132 +39,120 @@ _READY = 120.0
 class Session:
     """The Spark session and the query that runs in it, if any."""
 
-    def __init__(self, order: SessionOrder) -> None:
-        temporary(order.folder).mkdir(parents=True, exist_ok=True)
-        builder = SparkSession.builder.master(order.master)
-        for key, value in order.settings.items():
+    def __init__(self, spec: SessionSpec) -> None:
+        temporary(spec.folder).mkdir(parents=True, exist_ok=True)
+        builder = SparkSession.builder.master(spec.master)
+        for key, value in spec.settings.items():
             builder = builder.config(key, value)
         self.spark = builder.getOrCreate()
         self.spark.sparkContext.setLogLevel(_LOG)
-        self.recorder = Recorder()
-        self.sampler = Sampler(self.spark, self.recorder)
-        self.listener: Listener | None = None
+        self.recorder = BatchRecorder()
+        self.sampler = JvmSampler(self.spark, self.recorder)
+        self.connectors = dict[str, Any]()
+        """What connects queries to a transport, by its name: some of it stays between queries."""
+        self.connector: Any = None
         self.query: StreamingQuery | None = None
         self.real_time = False
         self.columns: Columns = ()
         self.pipeline = ""
         self.checkpoint: Path | None = None
-        self.line = LineServer(order.socket, order.token, threading.Lock())
+        self.control = ControlServer(spec.control, spec.token)
 
-    def answer(self, action: str, body: Json) -> Json:
-        """An order of the controller."""
+    def handle(self, action: str, content: Json) -> Json:
+        """A request of the controller."""
         if action == "run":
-            return self.run(QueryOrder.model_validate(body["order"]))
+            return self.run(QuerySpec.model_validate(content["query"]))
         if action == "end":
             return self.end()
         if action == "batch":
-            return self.batch(QueryOrder.model_validate(body["order"]))
+            return self.batch(QuerySpec.model_validate(content["query"]))
         if action == "describe":
             return self.describe()
-        raise KeyError(f"a Spark session knows no order {action}")
+        raise ControlRefused(f"a Spark session has no action {action}")
 
-    def run(self, order: QueryOrder) -> Json:
-        """Start the query of a trial; the answer comes when it consumes, or says whose fault it is that it cannot."""
+    def run(self, spec: QuerySpec) -> Json:
+        """Start the query of a trial; the response comes when it consumes, or says why it cannot."""
         try:
-            # the query is started beside the line, so that it can be told of its end at any time
-            self.query = self._start(order)
+            # the query runs beside the control channel, so that it can be ended at any time
+            self.query = self._start_query(spec)
             self.recorder.follow(self.query)
             self._await_consuming(self.query)
-        except (PySparkException, BlamedError) as error:
-            found = (
-                error.blame if isinstance(error, BlamedError) else blame(error, traceback.format_exc(), self.pipeline)
-            )
+        except (PySparkException, QueryFailed) as error:
+            if isinstance(error, QueryFailed):
+                found = error.failure
+            else:
+                found = explain_failure(error, traceback.format_exc(), self.pipeline)
             self.query = None
-            self._hang_up()
-            return {"error": found.sentence, "trace": list(found.trace), "users": found.users}
+            self._stop_positions()
+            return {"error": found.message, "trace": list(found.trace), "user_error": found.user_error}
         number = str(self.query.runId)
         threading.Thread(target=self._await_end, args=(self.query, number), name="end", daemon=True).start()
         return {"query": number, "outputs": self.columns}
 
-    def _start(self, order: QueryOrder) -> StreamingQuery:
+    def _start_query(self, spec: QuerySpec) -> StreamingQuery:
         self.spark.sparkContext.setLogLevel(_LOG)
-        self.pipeline, self.real_time, self.columns = order.pipeline, order.mode == "real-time", ()
-        writer = self._over_kafka(order) if order.ends.kafka else self._over_the_queue(order)
-        order.checkpoint.mkdir(parents=True, exist_ok=True)
-        self.checkpoint = order.checkpoint
-        self.recorder.open(order.folder)
-        self.sampler.start(order.folder)
-        # keywords by name: the types of PySpark know nothing of real-time mode yet
-        trigger: dict[str, Any] = {"realTime" if self.real_time else "processingTime": _interval(order.trigger_ns)}
-        writer = writer.trigger(**trigger)
-        writer = writer.outputMode(order.output_mode).queryName(order.ends.query)
-        return writer.option("checkpointLocation", str(order.checkpoint)).start()
-
-    def _over_the_queue(self, order: QueryOrder) -> DataStreamWriter:
-        source, sink = self._prepare(order), collector_sink(order.ends)
-        self.spark.dataSource.register(sink)
-        outputs = self._outputs(order, self.spark.readStream.format(source).load())
-        return outputs.writeStream.format(sink.name())
-
-    def _over_kafka(self, order: QueryOrder) -> DataStreamWriter:
-        assert order.ends.kafka is not None
-        self._set(order)
-        to = KafkaEnds.read(order.ends.kafka)
+        self.pipeline, self.real_time, self.columns = spec.pipeline, spec.mode == "real-time", ()
+        self._set(spec)
+        self.connector = self._connector(spec.ends.transport)
         try:
-            outputs = self._outputs(order, kafka_events(self.spark, order.ends, to))
-            self.columns = columns_of(outputs, to.format)
-        except CannotTravel as error:
-            raise BlamedError(Blame(str(error), (), users=bool(order.pipeline))) from error
-        self.listener = self.listener or Listener(self.spark)
-        trigger, checkpoint = (0, None) if self.real_time else (order.trigger_ns, order.checkpoint)
-        self.listener.positions = Positions(order.ends, to, trigger, checkpoint)
-        return kafka_writer(outputs, to)
+            outputs = self._outputs(spec, self.connector.events(spec.ends, stream=True))
+            writer: DataStreamWriter = self.connector.writer(outputs, spec)
+            self.columns = self.connector.columns
+        except UnsupportedColumn as error:
+            raise QueryFailed(QueryFailure(str(error), (), user_error=bool(spec.pipeline))) from error
+        spec.checkpoint.mkdir(parents=True, exist_ok=True)
+        self.checkpoint = spec.checkpoint
+        self.recorder.open(spec.folder)
+        self.sampler.start(spec.folder)
+        # keywords by name: the types of PySpark do not include real-time mode yet
+        trigger: dict[str, Any] = {"realTime" if self.real_time else "processingTime": _interval(spec.trigger_ns)}
+        writer = writer.trigger(**trigger)
+        writer = writer.outputMode(spec.output_mode).queryName(spec.ends.query)
+        return writer.option("checkpointLocation", str(spec.checkpoint)).start()
 
-    def _hang_up(self) -> None:
-        """Tell the last position."""
-        if self.listener is not None and self.listener.positions is not None:
-            self.listener.positions.close()
-            self.listener.positions = None
+    def _connector(self, transport: str) -> Any:  # noqa: ANN401 - a SparkConnector
+        """What connects this session to a transport."""
+        if transport not in self.connectors:
+            self.connectors[transport] = connect(transport, self.spark, self.control.notify)
+        return self.connectors[transport]
 
-    def _set(self, order: QueryOrder) -> None:
+    def _stop_positions(self) -> None:
+        """Report no more positions."""
+        if self.connector is not None:
+            self.connector.stop()
+
+    def _set(self, spec: QuerySpec) -> None:
         """Set what a query takes when it starts."""
-        for key, value in order.settings.items():
+        for key, value in spec.settings.items():
             self.spark.conf.set(key, value)
 
-    def _prepare(self, order: QueryOrder) -> str:
-        """Set what a query takes when it starts, and register its source; the source's name."""
-        self._set(order)
-        source = queue_source(order.ends)
-        self.spark.dataSource.register(source)
-        return source.name()
-
-    def batch(self, order: QueryOrder) -> Json:
-        """The same pipeline over all that is there, in batch and to nowhere; the seconds that it took."""
-        if order.ends.kafka:
-            self._set(order)
-            events = kafka_events(self.spark, order.ends, KafkaEnds.read(order.ends.kafka), stream=False)
-        else:
-            events = self.spark.read.format(self._prepare(order)).load()
-        outputs = self._outputs(order, events)
-        begun = time.monotonic()
+    def batch(self, spec: QuerySpec) -> Json:
+        """The same pipeline over all events that are there, in batch and to nowhere; the seconds that it took."""
+        self._set(spec)
+        outputs = self._outputs(spec, self._connector(spec.ends.transport).events(spec.ends, stream=False))
+        began = time.monotonic()
         outputs.write.format("noop").mode("overwrite").save()
-        return {"seconds": time.monotonic() - begun}
+        return {"seconds": time.monotonic() - began}
 
-    def _outputs(self, order: QueryOrder, events: DataFrame) -> DataFrame:
-        if not order.pipeline:
-            return PIPELINES[order.workload, order.variant](events, order.params)
+    def _outputs(self, spec: QuerySpec, streams: dict[str, DataFrame]) -> DataFrame:
+        if not spec.pipeline:
+            module, function = table.FUNCTIONS[spec.workload, spec.variant].split(":")
+            params = workloads()[spec.workload].params.from_resolved(spec.params)
+            job = getattr(import_module(f"{table.__package__}.{module}"), function)
+            built_in: DataFrame = job(streams, params)
+            return built_in
         try:
-            function = load(order.pipeline)
-            self._open_to_workers(order.pipeline)
-            outputs = function(events)
+            custom = load_function(spec.pipeline)
+            self._open_to_workers(spec.pipeline)
+            outputs = custom(*streams.values())
         # The user's code may fail in any way, also by sys.exit, and must be shown as theirs.
         except (Exception, SystemExit) as error:
-            raise BlamedError(blame(error, traceback.format_exc(), order.pipeline)) from error
+            raise QueryFailed(explain_failure(error, traceback.format_exc(), spec.pipeline)) from error
         if not isinstance(outputs, DataFrame):
-            sentence = f"{order.pipeline} returned {type(outputs).__name__}; it must return a streaming DataFrame"
-            raise BlamedError(Blame(sentence, (), users=True))
+            sentence = f"{spec.pipeline} returned {type(outputs).__name__}; it must return a streaming DataFrame"
+            raise QueryFailed(QueryFailure(sentence, (), user_error=True))
         if problem := unfit(outputs.schema):
-            raise BlamedError(Blame(f"your function {order.pipeline} {problem}", (), users=True))
+            raise QueryFailed(QueryFailure(f"your function {spec.pipeline} {problem}", (), user_error=True))
         return outputs
 
     def _open_to_workers(self, pipeline: str) -> None:
@@ -175,7 +162,7 @@ class Session:
         self.spark.sparkContext.environment["PYTHONPATH"] = str(Path(str(module.__file__)).parent)
 
     def _await_consuming(self, query: StreamingQuery) -> None:
-        """Until it has looked into the queue: the load must not begin before."""
+        """Until it has read from its source: the load must not begin before."""
         ends = time.monotonic() + _READY
         while time.monotonic() < ends:
             failure = query.exception()
@@ -184,12 +171,12 @@ class Session:
             # the first micro-batch, an empty one, is done: everything is planned and compiled
             if query.lastProgress or str(query.status["message"]).startswith("Waiting"):
                 return
-            if self.real_time and self._reads():
+            if self.real_time and self._all_tasks_running():
                 return
-            time.sleep(_GLANCE)
-        raise BlamedError(Blame(f"the query did not begin to read within {_READY:g} s", (), users=False))
+            time.sleep(_POLL_INTERVAL)
+        raise QueryFailed(QueryFailure(f"the query did not begin to read within {_READY:g} s", (), user_error=False))
 
-    def _reads(self) -> bool:
+    def _all_tasks_running(self) -> bool:
         """Whether all tasks of a real-time query run: they read until the end of their batch."""
         tracker = self.spark.sparkContext.statusTracker()
         stages = [s for job in tracker.getActiveJobsIds() if (j := tracker.getJobInfo(job)) for s in j.stageIds]
@@ -197,21 +184,21 @@ class Session:
         return bool(known) and all(stage.numActiveTasks == stage.numTasks for stage in known)
 
     def _await_end(self, query: StreamingQuery, number: str) -> None:
-        """Tell of a query that ends by itself, and whose fault it was."""
+        """Report a query that ends by itself, and why."""
         try:
             query.awaitTermination()
         except StreamingQueryException as error:
-            found = blame(error, str(error), self.pipeline)
-        except GONE as error:
-            found = Blame(f"Spark's JVM has ended: {error}", (), users=False)
+            found = explain_failure(error, str(error), self.pipeline)
+        except JVM_GONE as error:
+            found = QueryFailure(f"Spark's JVM has ended: {error}", (), user_error=False)
         else:
-            found = Blame("the query ended unexpectedly", (), users=False)
+            found = QueryFailure("the query ended unexpectedly", (), user_error=False)
         if self.query is query:
-            told = {"ended": found.sentence, "trace": list(found.trace), "users": found.users}
-            self.line.tell({"query": number, **told})
+            ended = {"ended": found.message, "trace": list(found.trace), "user_error": found.user_error}
+            self.control.notify({"query": number, **ended})
 
     def end(self) -> Json:
-        """Stop the query of the trial and leave the session as clean as it was. What was not clean is said."""
+        """Stop the query of the trial and leave the session as clean as it was. What was not clean is reported."""
         query, self.query = self.query, None
         left = list[str]()
         if query is not None:
@@ -219,14 +206,14 @@ class Session:
                 self._stop(query)
             except PySparkException as error:
                 left.append(f"the query did not stop: {error}")
-            except GONE:
+            except JVM_GONE:
                 left.append("its JVM has ended")
-        self._hang_up()
+        self._stop_positions()
         self.sampler.stop()
         try:
             self.recorder.close()
             left += self._leftovers()
-        except GONE:
+        except JVM_GONE:
             left.append("its JVM has ended")
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
@@ -268,30 +255,23 @@ def _interval(nanoseconds: int) -> str:
     return f"{nanoseconds // 1_000_000} milliseconds"
 
 
-class BlamedError(Exception):
-    """Somebody is to blame: the user's code, or ours."""
+class QueryFailed(Exception):
+    """A query cannot run: because of the user's code, or another reason."""
 
-    def __init__(self, found: Blame) -> None:
-        super().__init__(found.sentence)
-        self.blame = found
-
-
-def _read_order() -> SessionOrder:
-    text = b""
-    while got := os.read(0, 1 << 16):
-        text += got
-    return SessionOrder.model_validate_json(text)
+    def __init__(self, failure: QueryFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
 
 
 def main() -> None:
     """The process's table of contents."""
-    order = _read_order()
-    session = Session(order)
-    os.write(1, b"ready\n")  # the launcher waits for this line
-    session.line.serve(session.answer)
+    spec = SessionSpec.model_validate_json(read_spec())
+    session = Session(spec)
+    log("ready")  # the launcher waits for this line
+    session.control.serve(session.handle)
     session.end()
     session.spark.stop()
-    shutil.rmtree(temporary(order.folder), ignore_errors=True)
+    shutil.rmtree(temporary(spec.folder), ignore_errors=True)
 
 
 if __name__ == "__main__":

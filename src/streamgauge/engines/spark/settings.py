@@ -27,13 +27,13 @@ TUNED = {
     "spark.ui.liveUpdate.period": "-1",
 }
 """Measured to be faster, whatever the job."""
-TUNED_KAFKA = {
+TUNED_CONSUMER = {
     "max.poll.records": "10000",
     "max.partition.fetch.bytes": str(1 << 19),
     "receive.buffer.bytes": str(1 << 20),
 }
-"""Of the connector's consumer. After each poll it asks for the ends of the partition twice and throws away what it has
-fetched and not polled: with the 500 records that Kafka's consumer polls by itself, it waits most of its time."""
+"""Of the consumer of Spark's connector. After each poll it requests the ends of the partition twice and discards what
+it has fetched and not polled: with the 500 records that the consumer polls by default, it waits most of its time."""
 TUNED_ROCKSDB = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
 
 

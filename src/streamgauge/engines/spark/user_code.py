@@ -11,29 +11,29 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from streamgauge.engines.contract import UsersCodeFailed
+from streamgauge.engines.contract import UserCodeFailed
 
 Function = Callable[..., Any]
 _LINES = 30
 
 
-class NotAFunction(ValueError):
+class FunctionNotFound(ValueError):
     """What was named cannot be used; the sentence says why."""
 
 
-def split(named: str) -> tuple[Path, str]:
+def parse_name(named: str) -> tuple[Path, str]:
     """The file and the function of ``my_job.py:orders``."""
     file, colon, function = named.rpartition(":")
     if not colon or not file.endswith(".py") or not function.isidentifier():
-        raise NotAFunction(f"{named!r} is not a function; write it like my_job.py:orders")
+        raise FunctionNotFound(f"{named!r} is not a function; write it like my_job.py:orders")
     return Path(file), function
 
 
-def problem(named: str, key: str) -> str:
+def find_problem(named: str, key: str) -> str:
     """What is wrong with the name, as far as it can be told without running the file; nothing if it is fine."""
     try:
-        file, function = split(named)
-    except NotAFunction as error:
+        file, function = parse_name(named)
+    except FunctionNotFound as error:
         return f"{key}: {error}"
     if not file.is_file():
         return f"{key}: there is no file {file} (looked for in {Path.cwd()})"
@@ -59,14 +59,14 @@ def _bound(node: ast.AST) -> tuple[str, ...]:
             return ()
 
 
-def load(named: str) -> Function:
+def load_function(named: str) -> Function:
     """The function, from its file. The file's folder is importable while it is loaded and while the function runs, as
     if the file had been run.
 
     The module is registered under its name like any imported one: dataclasses and type hints look it up there. A file
     that is named like a module that is loaded already, such as ``json.py``, gets another name.
     """
-    file, name = split(named)
+    file, name = parse_name(named)
     path = file.resolve()
     module = _module(path)
     with importable(path.parent):
@@ -81,7 +81,7 @@ def load(named: str) -> Function:
             raise
     function = getattr(module, name, None)
     if not callable(function):
-        raise NotAFunction(f"{file} has no function {name}")
+        raise FunctionNotFound(f"{file} has no function {name}")
     return _with_folder(function, path.parent)
 
 
@@ -91,13 +91,13 @@ def _module(path: Path) -> ModuleType:
     other = taken is not None and getattr(taken, "__file__", None) != str(path)
     spec = importlib.util.spec_from_file_location(f"streamgauge_own_{path.stem}" if other else path.stem, path)
     if spec is None or spec.loader is None:
-        raise NotAFunction(f"{path} cannot be loaded as Python")
+        raise FunctionNotFound(f"{path} cannot be loaded as Python")
     return importlib.util.module_from_spec(spec)
 
 
 def module_of(named: str) -> ModuleType:
     """The module of a file that was loaded."""
-    path = str(split(named)[0].resolve())
+    path = str(parse_name(named)[0].resolve())
     return next(module for module in [*sys.modules.values()] if getattr(module, "__file__", None) == path)
 
 
@@ -123,10 +123,10 @@ def _with_folder(function: Function, folder: Path) -> Function:
 def load_reference(named: str) -> Function:
     """The user's reference; whatever its file does while it is loaded, the error is the user's."""
     try:
-        return load(named)
+        return load_function(named)
     # The user's code may fail in any way, also by sys.exit.
     except (Exception, SystemExit) as error:
-        file, _ = split(named)
+        file, _ = parse_name(named)
         trace = "".join(traceback.format_exception(error)).splitlines()
         lines = [
             entry.lineno
@@ -135,4 +135,4 @@ def load_reference(named: str) -> Function:
         ]
         where = f" at {file}:{lines[-1]}" if lines else ""
         sentence = f"your reference {named} cannot be loaded: {type(error).__name__}{where}: {error}"
-        raise UsersCodeFailed(sentence, trace[-_LINES:]) from error
+        raise UserCodeFailed(sentence, trace[-_LINES:]) from error

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from streamgauge.model.experiment import Experiment
-from streamgauge.model.finding import End, Finding
+from streamgauge.model.finding import Bound, Finding
 from streamgauge.model.text import escaped_in_json
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.limits import limits_of
@@ -93,7 +93,7 @@ def unit_name(unit: str) -> str:
     return _UNITS.get(unit, unit)
 
 
-def _end(end: End | None, unit: str) -> dict[str, Any] | None:
+def _end(end: Bound | None, unit: str) -> dict[str, Any] | None:
     if end is None:
         return None
     return {"value": end.value, "unit": unit_name(unit), "trials": list(end.trials)}

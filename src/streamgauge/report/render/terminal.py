@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamgauge.model.calibration import Calibration, Ceilings
-from streamgauge.model.experiment import QUEUE
+from streamgauge.model.experiment import uses_broker
 from streamgauge.model.units import format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
@@ -167,9 +167,9 @@ def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType
 def render_calibration(c: Calibration) -> RenderableType:
     """Ceilings first, then what was known against what was measured."""
     top = c.ceilings
-    over = "queue" if c.transport == QUEUE else "broker"
+    over = "broker" if uses_broker(c.transport) else "queue"
     lines = [
-        f"{c.machine}; {c.placement}" + ("" if c.transport == QUEUE else f"; {c.transport}"),
+        f"{c.machine}; {c.placement}" + (f"; {c.transport}" if uses_broker(c.transport) else ""),
         f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
         *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
         f"send delay at {format_rate(top.rate)}: {format_duration(top.lag_p50)} (median), "
@@ -180,9 +180,9 @@ def render_calibration(c: Calibration) -> RenderableType:
 
 def _believed(top: Ceilings) -> str:
     """How far searches go, and how late ticks are there."""
-    share = f", {top.most / top.queue:.0%} of it" if top.queue else ""
-    said = f"maximum reliable load: {format_rate(top.most)}{share}"
-    probe = next((p for p in reversed(top.probes) if p.rate == top.most), None)
+    share = f", {top.max_load / top.queue:.0%} of it" if top.queue else ""
+    said = f"maximum reliable load: {format_rate(top.max_load)}{share}"
+    probe = next((p for p in reversed(top.probes) if p.rate == top.max_load), None)
     if probe is None:
         return said
     late = "" if top.confirmed is not False else f"; {_unconfirmed(top)}"
@@ -192,7 +192,7 @@ def _believed(top: Ceilings) -> str:
 def _unconfirmed(top: Ceilings) -> str:
     """That no probe of a trial's length was in time at the highest load of searches, and what to do."""
     long = max(p.seconds for p in top.probes)
-    late = [format_rate(p.rate) for p in top.probes if p.seconds == long and not p.timely and p.rate > top.most]
+    late = [format_rate(p.rate) for p in top.probes if p.seconds == long and not p.timely and p.rate > top.max_load]
     why = f", because events were late over {long:g} s at {' and '.join(late)}" if late else ""
     way_out = "stop other work on this machine and calibrate again"
     return f"this rate is not confirmed over the length of a trial{why}; {way_out}"

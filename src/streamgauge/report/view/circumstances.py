@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from streamgauge.model.experiment import Experiment
-from streamgauge.model.finding import End, Finding, Start
+from streamgauge.model.finding import Bound, Finding, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
@@ -83,7 +83,7 @@ def circumstances(finding: Finding, trials: Sequence[JudgedTrial], asked: Experi
     )
 
 
-def _ends(finding: Finding) -> Iterator[tuple[str, End]]:
+def _ends(finding: Finding) -> Iterator[tuple[str, Bound]]:
     for name, end in (("holds", finding.holds), ("fails", finding.fails)):
         if end is not None:
             yield name, end
@@ -99,7 +99,7 @@ def _bound_trials(finding: Finding, trials: Sequence[JudgedTrial]) -> Iterator[t
             yield name, judged
 
 
-def _measured(end: End, trials: Sequence[JudgedTrial]) -> Measured:
+def _measured(end: Bound, trials: Sequence[JudgedTrial]) -> Measured:
     """Full-length trials at this value after the start that the end is of; short ones where there are no others."""
     starts = {t.trial.ask.start for t in trials if t.number in end.trials}
     valid = [

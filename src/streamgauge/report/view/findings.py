@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamgauge.model.finding import End, Finding, titles
+from streamgauge.model.finding import Bound, Finding, titles
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.seconds import Account
-from streamgauge.model.units import format_count, format_duration, format_rate, format_share
+from streamgauge.model.units import format_count, format_duration, format_rate, format_share, format_value
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.latency import LatencyLine, latency_lines, no_latency, updates
 from streamgauge.report.view.limits import LimitingFactors, limits_of
@@ -153,15 +153,6 @@ def view_run(report: RunReport) -> RunView:
     return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way)
 
 
-def format_value(value: float, unit: str) -> str:
-    """A value of a dimension for a person, by the kind of its unit."""
-    if unit == "rate":
-        return format_rate(value)
-    if unit == "duration":
-        return format_duration(value)
-    return format_share(value) if unit == "share" else format_count(value)
-
-
 def as_sentence(said: str) -> str:
     """A sentence begins with a capital and ends with a full stop."""
     return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
@@ -199,7 +190,7 @@ def searched_name(finding: FindingView) -> str:
     return "planned load" if finding.dimension == "load" else finding.dimension
 
 
-def _end(end: End | None, unit: str) -> str:
+def _end(end: Bound | None, unit: str) -> str:
     if end is None:
         return ""
     proof = ", ".join(str(n) for n in end.trials)

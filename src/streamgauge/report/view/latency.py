@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamgauge.judge.disturbed import slowed
+from streamgauge.judge.disturbed import was_slowed
 from streamgauge.model.facts import RowLatencies
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import LatencySummary
 from streamgauge.model.seconds import OUTPUT_KINDS, Kind
 from streamgauge.model.units import format_duration, format_rate, format_share
 from streamgauge.report.view.run_report import JudgedTrial, failing_trial, holding_trial
-from streamgauge.search.notes import numbers
+from streamgauge.search.notes import trial_numbers
 
 PERCENTILES = ("p50", "p90", "p95", "p99")
 UNSUPPORTED = "–"
@@ -115,7 +115,7 @@ def _line(kind: Kind, at: str, judged: JudgedTrial, summary: LatencySummary) -> 
         percentiles=tuple(known.get(name, UNSUPPORTED) for name in PERCENTILES),
         rows=summary.rows,
         firings=summary.firings,
-        upper_bound=slowed(judged.measurement),
+        upper_bound=was_slowed(judged.measurement),
     )
 
 
@@ -129,5 +129,5 @@ def footnote(lines: Sequence[LatencyLine]) -> str:
         )
     slow = sorted({line.trial for line in lines if line.upper_bound})
     if slow:
-        said.append(f"The latencies of {numbers(slow)} are upper bounds, because other processes used CPU time.")
+        said.append(f"The latencies of {trial_numbers(slow)} are upper bounds, because other processes used CPU time.")
     return " ".join(said)

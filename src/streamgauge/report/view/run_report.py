@@ -9,7 +9,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.facts import TrialFacts
 from streamgauge.model.finding import Finding
 from streamgauge.model.measurement import Measurement, Verdict
-from streamgauge.model.trial import Ask, Outcome, Trial
+from streamgauge.model.trial import Outcome, Trial, TrialRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def trials_of(finding: Finding, trials: Sequence[JudgedTrial]) -> list[JudgedTri
     return [t for t in trials if t.trial.engine == finding.engine and finding.line in _lines(t.trial.ask)]
 
 
-def _lines(ask: Ask) -> tuple[str, str]:
+def _lines(ask: TrialRequest) -> tuple[str, str]:
     """What a trial's line may be called: where nothing is searched, every value is one of its own."""
     point = f"{ask.dimension}={ask.value:g}"
     return ask.line, f"{ask.line}, {point}" if ask.line else point

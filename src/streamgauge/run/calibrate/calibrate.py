@@ -1,60 +1,54 @@
-"""Calibrate: how far this harness can be believed on this machine, before any real engine is measured.
+"""Calibrate: how much load streamgauge can generate on this machine, and how accurate its measurements are.
 
-Ceilings of generator, queue and collector and the schedule lag, in the placement that runs will use; then the
-reference engine, whose capacity and delays are known, is measured as any engine would be. Over Kafka a broker is in
-the place of the queue.
+The maximum rates of generator, transport and collector and the send delay, with the CPU pinning that runs will use;
+then the reference engine, whose capacity and delays are known, is measured as any engine would be.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.engine import ReferenceOptions
-from streamgauge.engines.reference.ground_truth import truth
-from streamgauge.judge import Watch, decide, measure
+from streamgauge.engines.reference.ground_truth import read_ground_truth
+from streamgauge.judge import EarlyStopRule, decide, measure
 from streamgauge.model.calibration import Calibration, CapacityRow, Ceilings, LagProbe, LatencyRow
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.layout import Placement
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
-from streamgauge.model.trial import Ask, Recording, Trial
+from streamgauge.model.trial import Recording, Trial, TrialRequest
 from streamgauge.model.units import SECOND, format_duration, format_rate
 from streamgauge.processes.clock import elapsed_ns, now
-from streamgauge.processes.launch import Launcher
-from streamgauge.processes.placement import Placement
-from streamgauge.run.calibrate.load_limit import transport_named
+from streamgauge.processes.launch import Launcher, LocalHost
 from streamgauge.run.calibrate.max_load import (
     PROBE,
-    ScheduleLag,
-    collector_ceiling,
+    LoadSite,
+    SendDelay,
     confirmed,
-    queue_ceiling,
-    schedule_lag,
-    timely_rates,
+    max_input_rate,
+    max_output_rate,
+    probe_rates,
+    send_delay,
 )
-from streamgauge.run.limits import Limits
+from streamgauge.run.explore import setup_of
 from streamgauge.run.trial.perform import perform
-from streamgauge.run.trial.setup import Silence, Unkept
+from streamgauge.run.trial.setup import DiscardingRecorder, RunContext, RunLimits
 from streamgauge.store.durable import make_folder
+from streamgauge.transports.contract import OpenTransport, Transport
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
-if TYPE_CHECKING:
-    from streamgauge.transports.kafka.transport import Kafka
-
 CAPACITIES = (50e3, 200e3, 500e3, 2e6)
-KAFKA_CAPACITIES = CAPACITIES[:3]
-"""On two cores a broker beside the generator carries little more than the highest of them."""
 DELAYS = (5_000_000, 50_000_000, 500_000_000)
-ABOUT = 150 * SECOND
-"""How long a calibration takes on two cores; said before it begins."""
-LAG_RATE = 1e6
-KAFKA_LAG_RATE = 2e5
+EXPECTED_DURATION = 150 * SECOND
+"""How long a calibration takes on two cores; shown before it begins."""
 OBJECTIVES = (
     Objective("lag-trend", "<=", 0.01, relative=True, text="lag-trend <= 1%"),
     Objective("lost", "==", 0.0, text="lost == 0"),
@@ -64,59 +58,72 @@ _LENGTH = 6 * SECOND
 """Enough for a trend; after 4 s there are too few seconds for one."""
 _LONGEST = 170 * SECOND
 """A calibration takes three minutes at most: a trial that was disturbed is repeated only while there is time."""
-_LOOKS = 3
-"""How often a broker is looked at where no calibration is."""
+_REPEATS = 3
+"""How often the maximum rate of a broker is measured if there is no calibration."""
 _WARMUP = 2 * SECOND
 _SLIDE = 10_000_000
 """Six hundred firings: the p99 is then not the one moment at which the machine looked elsewhere."""
 
-Say = Callable[[str], None]
+Say = Callable[[str], object]
 Row = TypeVar("Row", CapacityRow, LatencyRow)
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """Where a calibration is made: in a folder, over a transport, with somebody who listens."""
+class CalibrationSetup:
+    """Where a calibration is made: in a folder, over an open transport, with a function that shows its progress."""
 
     folder: Path
     placement: Placement
     say: Say
-    runtime: Path | None = None
-    transport: TransportChoice = TransportChoice()
-    kafka: "Kafka | None" = None
+    limits: RunLimits
+    choice: TransportChoice
+    opened: OpenTransport
 
     @property
     def cores(self) -> int:
         """Cores of the system under test."""
         return max(1, len(self.placement.sut))
 
+    @property
+    def transport(self) -> Transport:
+        return transports()[self.choice.name]
+
+    @property
+    def identity(self) -> str:
+        """All that the rates of the transport depend on."""
+        return self.transport.identity(self.transport.resolve(self.choice.options))
+
+    def site(self, launcher: Launcher) -> LoadSite:
+        """Where loads are generated."""
+        return LoadSite(launcher, self.opened, self.choice.name, self.placement)
+
 
 @contextmanager
-def site(folder: Path, placement: Placement, say: Say, limits: Limits, transport: TransportChoice) -> Iterator[Site]:
-    """A site with a broker that stands, where the transport is Kafka."""
-    if transport.name != "kafka":
-        yield Site(folder, placement, say, limits.runtime)
-        return
-    from streamgauge.transports.kafka.transport import Ground, kafka_of  # noqa: PLC0415 (confluent-kafka only where there is Kafka)
+def open_setup(
+    folder: Path, placement: Placement, say: Say, limits: RunLimits, choice: TransportChoice
+) -> Iterator[CalibrationSetup]:
+    """A setup whose transport is open."""
+    with ExitStack() as stack:
+        launcher = stack.enter_context(Launcher(limits.runtime))
+        host = LocalHost(launcher, folder / "transport", limits.cache, placement.driver, (), say)
+        transport = transports()[choice.name]
+        options = transport.resolve(choice.options)
+        name = folder.name.strip(".")
+        opened = stack.enter_context(transport.open(options, name, host, limits.secrets))
+        yield CalibrationSetup(folder, placement, say, limits, choice, opened)
 
-    ground = Ground(limits.cache, limits.runtime, limits.cluster)
-    name = folder.name.strip(".")
-    with kafka_of(transport, name, folder / "brokers", ground, say) or nullcontext() as kafka:
-        yield Site(folder, placement, say, limits.runtime, transport, kafka)
 
-
-def calibrate(at: Site, machine: str) -> Calibration:
-    """Everything, one after the other; nothing of it stays but the result."""
-    begun, over_kafka = elapsed_ns(), at.kafka is not None
-    found = ceilings(at)
-    rates = known_capacities(KAFKA_CAPACITIES if over_kafka else CAPACITIES, found.most)
+def calibrate(setup: CalibrationSetup, machine: str) -> Calibration:
+    """Everything, one after the other; only the result is kept."""
+    began = elapsed_ns()
+    found = max_load(setup)
+    rates = known_capacities(CAPACITIES, found.max_load)
     left = reversed(range(len(rates) + len(DELAYS)))
-    capacities = tuple(_undisturbed(partial(_capacity, at, rate=r), at, begun, next(left)) for r in rates)
-    latencies = tuple(_undisturbed(partial(_latency, at, delay=d), at, begun, next(left)) for d in DELAYS)
-    spent, when = (elapsed_ns() - begun) / SECOND, now().isoformat()
-    return Calibration(
-        machine, at.placement.sentence, when, found, capacities, latencies, spent, transport_named(at.transport)
-    )
+    repeat = partial(_repeat_if_invalid, setup=setup, began=began)
+    capacities = tuple(repeat(partial(_capacity, setup, rate=r), left=next(left)) for r in rates)
+    latencies = tuple(repeat(partial(_latency, setup, delay=d), left=next(left)) for d in DELAYS)
+    spent, when = (elapsed_ns() - began) / SECOND, now().isoformat()
+    return Calibration(machine, setup.placement.sentence, when, found, capacities, latencies, spent, setup.identity)
 
 
 def known_capacities(rates: Sequence[float], most: float) -> tuple[float, ...]:
@@ -128,78 +135,81 @@ def known_capacities(rates: Sequence[float], most: float) -> tuple[float, ...]:
     return (*(rate for rate in rates if rate <= highest), *((highest,) if highest < max(rates) else ()))
 
 
-def _undisturbed(attempt: Callable[[Path], Row], at: Site, begun: int, left: int) -> Row:
+def _repeat_if_invalid(attempt: Callable[[Path], Row], *, setup: CalibrationSetup, began: int, left: int) -> Row:
     """An INVALID trial is repeated, as in a run, if there is time for that and for the ``left`` ones after it."""
     before = elapsed_ns()
-    row = attempt(at.folder / "first")
+    row = attempt(setup.folder / "first")
     took = elapsed_ns() - before
-    again = row.verdict == "INVALID" and elapsed_ns() - begun + (left + 1) * took <= _LONGEST
-    return attempt(at.folder / "second") if again else row
+    again = row.verdict == "INVALID" and elapsed_ns() - began + (left + 1) * took <= _LONGEST
+    return attempt(setup.folder / "second") if again else row
 
 
-def ceilings(at: Site) -> Ceilings:
-    """What the driver can do in this placement, and how late its ticks are."""
-    folder, placement, kafka = at.folder, at.placement, at.kafka
-    rate = LAG_RATE if kafka is None else KAFKA_LAG_RATE
-    with Launcher(at.runtime) as launcher:
-        at.say(f"Measuring the maximum rate through generator and {'queue' if kafka is None else 'broker'}")
-        queue = queue_ceiling(launcher, folder / "queue", placement, kafka=kafka)
-        at.say(f"Measuring the send delay at {format_rate(rate)}")
-        lag = schedule_lag(launcher, folder / "lag", placement, rate, PROBE, kafka=kafka)
-        at.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
+def max_load(setup: CalibrationSetup) -> Ceilings:
+    """The highest rates with this CPU pinning, and how late events are sent."""
+    folder, rate = setup.folder, setup.transport.delay_probe_rate
+    with Launcher(setup.limits.runtime) as launcher:
+        site = setup.site(launcher)
+        setup.say(f"Measuring the maximum rate through generator and {setup.transport.middle}")
+        queue = max_input_rate(site, folder / "queue")
+        setup.say(f"Measuring the send delay at {format_rate(rate)}")
+        delay = send_delay(site, folder / "lag", rate, PROBE)
+        setup.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
 
-        def probe(rate: float, seconds: float) -> ScheduleLag:
-            where = folder / f"{rate:.0f}-{seconds:.0f}"
-            return schedule_lag(launcher, where, placement, rate, seconds, kafka=kafka)
+        def probe(rate: float, seconds: float) -> SendDelay:
+            return send_delay(site, folder / f"{rate:.0f}-{seconds:.0f}", rate, seconds)
 
-        probes = timely_rates(queue, probe)
+        probes = probe_rates(queue, probe)
         collector = 0.0
-        if kafka is None:
-            at.say("Measuring the maximum rate of the collector")
-            collector = collector_ceiling(launcher, folder / "collector", placement)
-    kept = tuple(_kept(probe) for probe in probes)
-    late = (lag.p50, lag.p99, lag.most)
-    return Ceilings(queue, collector, lag.rate, *late, kept[-1].rate, kept, confirmed=confirmed(probes))
+        if setup.transport.collector_limits:
+            setup.say("Measuring the maximum rate of the collector")
+            collector = max_output_rate(site, folder / "collector")
+    kept = tuple(_as_probe(each) for each in probes)
+    late = (delay.p50, delay.p99, delay.most)
+    return Ceilings(queue, collector, delay.rate, *late, kept[-1].rate, kept, confirmed=confirmed(probes))
 
 
-def _kept(lag: ScheduleLag) -> LagProbe:
-    return LagProbe(lag.rate, lag.achieved, lag.p50, max(lag.p99, lag.append), lag.worst, lag.timely, lag.seconds)
+def _as_probe(delay: SendDelay) -> LagProbe:
+    late = max(delay.p99, delay.append)
+    return LagProbe(delay.rate, delay.achieved, delay.p50, late, delay.worst, delay.on_time, delay.seconds)
 
 
-def quick_ceiling(at: Site) -> float:
-    """Events per second through generator and queue or broker, flat out, for a run without a calibration.
+def quick_check(setup: CalibrationSetup) -> float:
+    """Events per second through generator and transport as fast as possible, for a run without a calibration.
 
-    A broker is looked at some times: what disturbs it for seconds makes it slower, and nothing makes it faster.
+    A broker is measured several times: what disturbs it for seconds makes it slower, and nothing makes it faster.
     """
-    looks = range(_LOOKS if at.kafka else 1)
-    with Launcher(at.runtime) as launcher:
-        return max(queue_ceiling(launcher, at.folder / f"queue-{n}", at.placement, kafka=at.kafka) for n in looks)
+    repeats = range(1 if setup.transport.queue_counts_reads else _REPEATS)
+    with Launcher(setup.limits.runtime) as launcher:
+        site = setup.site(launcher)
+        return max(max_input_rate(site, setup.folder / f"queue-{n}") for n in repeats)
 
 
-def _capacity(at: Site, folder: Path, *, rate: float) -> CapacityRow:
+def _capacity(setup: CalibrationSetup, folder: Path, *, rate: float) -> CapacityRow:
     """One saturated trial: what is measured, against what the engine really did."""
-    at.say(f"Measuring a known capacity of {format_rate(rate)}")
-    options = ReferenceOptions.from_resolved({"capacity": rate, "cores": at.cores}).model_dump()
+    setup.say(f"Measuring a known capacity of {format_rate(rate)}")
+    options = ReferenceOptions.from_resolved({"capacity": rate, "cores": setup.cores}).model_dump(mode="json")
     trial = _trial(f"c{rate:.0f}", rate * _OVERLOAD, options, {"window": SECOND, "slide": SECOND})
     where = folder / f"capacity-{rate:.0f}"
-    recording = _perform(at, trial, where)
+    recording = _perform(setup, trial, where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
     seen = measured.capacity.mean if measured.capacity else measured.served_rate
-    true = truth(where).capacity() if recording.facts.start_ns is not None else None
+    true = read_ground_truth(where).capacity() if _began(recording) else None
     return CapacityRow(true or 0.0, seen, verdict.kind.value, verdict.reasons)
 
 
-def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
+def _latency(setup: CalibrationSetup, folder: Path, *, delay: int) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
-    at.say(f"Measuring a known delay of {format_duration(delay)}")
-    options = ReferenceOptions.from_resolved({"capacity": 1e6, "delay": delay, "cores": at.cores}).model_dump()
+    setup.say(f"Measuring a known delay of {format_duration(delay)}")
+    options = ReferenceOptions.from_resolved({"capacity": 1e6, "delay": delay, "cores": setup.cores}).model_dump(
+        mode="json"
+    )
     params = {"window": _SLIDE, "slide": _SLIDE, "gem_packs": 10}
     where = folder / f"delay-{delay}"
-    recording = _perform(at, _trial(f"d{delay}", 100e3, options, params), where)
+    recording = _perform(setup, _trial(f"d{delay}", 100e3, options, params), where)
     measured = measure(recording)
     verdict = decide(recording, measured, OBJECTIVES)
-    true = _true_latencies(where, recording, measured.warmup_seconds)
+    true = _true_latencies(where, recording, measured.warmup_seconds) if _began(recording) else np.zeros(0)
     seen = measured.latencies.get("event-time")
     measured_p50, measured_p99 = (
         seen.percentiles.get(p, float("nan")) if seen else float("nan") for p in ("p50", "p99")
@@ -216,18 +226,20 @@ def _latency(at: Site, folder: Path, *, delay: int) -> LatencyRow:
     )
 
 
-def _true_latencies(where: Path, recording: Recording, warmup: int) -> npt.NDArray[np.float64]:
-    """Latencies by the engine's own log, of the outputs that it released in the judged seconds. Nanoseconds.
+def _began(recording: Recording) -> bool:
+    """Whether the load began: otherwise the engine has no log of it."""
+    return recording.facts.start_ns is not None
 
-    Empty if the load did not begin: the engine has no log then.
-    """
-    start_ns, wall_ns = recording.facts.start_ns, recording.facts.wall_ns
-    if start_ns is None or wall_ns is None:
-        return np.zeros(0, np.float64)
-    log = truth(where)
+
+def _true_latencies(where: Path, recording: Recording, warmup: int) -> npt.NDArray[np.float64]:
+    """Latencies by the engine's own log, of the outputs that it released in the judged seconds. Nanoseconds."""
+    log, start_ns, wall_ns = read_ground_truth(where), recording.facts.start_ns, recording.facts.wall_ns
+    assert start_ns is not None
+    assert wall_ns is not None
     second = (log.outputs["released_ns"] - start_ns) // SECOND
     judged = (second >= warmup) & (second < recording.seconds.stop)
-    return np.asarray(log.latencies(start_ns, wall_ns)[judged] * 1000.0, np.float64)
+    result: npt.NDArray[np.float64] = log.latencies(start_ns, wall_ns)[judged].astype(np.float64) * 1000.0
+    return result
 
 
 def _rank(values: npt.NDArray[np.float64], share: float) -> float:
@@ -235,26 +247,26 @@ def _rank(values: npt.NDArray[np.float64], share: float) -> float:
     return float(np.sort(values)[max(0, int(np.ceil(share * len(values))) - 1)]) if len(values) else float("nan")
 
 
-def _perform(at: Site, trial: Trial, where: Path) -> Recording:
+def _perform(setup: CalibrationSetup, trial: Trial, where: Path) -> Recording:
     make_folder(where)
-    return perform(
-        replace(trial, transport=at.transport),
-        reference,
-        windowed_aggregation,
-        Watch(trial, OBJECTIVES),
-        Unkept(where),
-        listener=Silence(),
-        runtime=at.runtime,
-        kafka=at.kafka,
-    )
+    trial = replace(trial, transport=setup.choice)
+    context = RunContext(setup.limits, transport=setup.opened)
+    of_trial = setup_of(trial, reference, DiscardingRecorder(where), context, EarlyStopRule(trial, OBJECTIVES))
+    of_trial = replace(of_trial, placement=setup.placement)
+    with Launcher(setup.limits.runtime) as launcher:
+        host = LocalHost(launcher, where, setup.limits.cache, setup.placement.sut, setup.placement.sut)
+        options = ReferenceOptions.from_resolved(trial.options)
+        with reference.start(of_trial.layout, options, host) as system:
+            return perform(replace(of_trial, system=system))
 
 
 def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, Any]) -> Trial:
+    traits = reference.traits(ReferenceOptions.from_resolved(options))
     return Trial(
         number=1,
-        ask=Ask("load", load, "measure"),
+        ask=TrialRequest("load", load, "measure"),
         workload=windowed_aggregation.name,
-        params=WindowedAggregationParams().model_dump() | params,
+        params=WindowedAggregationParams().model_dump(mode="json") | params,
         engine=f"reference {name}",
         options=options,
         instances=1,
@@ -265,5 +277,5 @@ def _trial(name: str, load: float, options: dict[str, Any], params: dict[str, An
         warmup_limit=_WARMUP,
         queue_bound=0,
         seed=1,
-        trigger=reference.trigger(options),
+        trigger=traits.batch_interval_ns,
     )

@@ -1,81 +1,85 @@
-"""How far a search may go: the highest load at which the driver can be believed, on this machine."""
+"""How far a search may go: the highest load that streamgauge can generate reliably on this machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from streamgauge.engines.contract import RealEngine
 from streamgauge.engines.registry import engines
-from streamgauge.model.calibration import UNPROVEN
-from streamgauge.model.experiment import QUEUE, Experiment, TransportChoice
+from streamgauge.model.calibration import UNCALIBRATED_SHARE
+from streamgauge.model.experiment import EngineChoice, Experiment, TransportChoice
+from streamgauge.model.layout import Placement
 from streamgauge.model.units import format_rate
-from streamgauge.processes.placement import Placement, place
+from streamgauge.processes.placement import assign_cores
 from streamgauge.run.environment import machine_name
-from streamgauge.run.limits import Limits
+from streamgauge.run.explore import options_of
+from streamgauge.run.trial.setup import RunLimits
 from streamgauge.store.calibrations import load, workspace
-from streamgauge.transports.kafka.options import KafkaOptions, kafka_options
-
-_ELSEWHERE = ("format", "cluster", "commit_group")
-"""Options that are told in words of their own, or that change no rate."""
+from streamgauge.transports.registry import transports
 
 
-def with_ceiling(
-    experiment: Experiment, root: Path, token: str, say: Callable[[str], None], limits: Limits
+def with_max_load(
+    experiment: Experiment, root: Path, token: str, say: Callable[[str], object], limits: RunLimits
 ) -> Experiment:
-    """The experiment with the ceiling of this machine, from its calibration or a short check.
+    """The experiment with the maximum reliable load of this machine, from its calibration or a quick check.
 
-    Virtual engines have none.
+    Simulated engines have none.
     """
-    real = [c for c in experiment.engines if isinstance(engines().get(c.name), RealEngine)]
-    if not real or experiment.dimension.name != "load":
+    placements = placements_of(experiment.engines)
+    if not placements or experiment.dimension.name != "load":
         return experiment
-    placements = {placement.sentence: placement for placement in (place(c.options) for c in real)}
-    found = []
-    for placement in placements.values():
-        calibration = load(root, machine_name(), placement.sentence, transport_named(experiment.transport))
+    transport, found = experiment.transport, []
+    identity = identity_of(transport)
+    for placement in placements:
+        calibration = load(root, machine_name(), placement.sentence, identity)
         if calibration is not None:
-            found.append(calibration.ceilings.most)
+            found.append(calibration.ceilings.max_load)
             if calibration.ceilings.confirmed is False:
                 say(
                     f"The calibration of this machine has not confirmed its highest load, "
-                    f"{format_rate(calibration.ceilings.most)}, over the length of a trial. Trials near it may be "
+                    f"{format_rate(calibration.ceilings.max_load)}, over the length of a trial. Trials near it may be "
                     "INVALID. Calibrate again while the machine is quiet."
                 )
         else:
             with workspace(root, token) as folder:
-                found.append(_unproven(folder, placement, say, limits, experiment.transport))
+                found.append(_quick_limit(folder, placement, say, limits, transport))
     return replace(experiment, ceiling=min(found))
 
 
-def _unproven(
-    folder: Path, placement: Placement, say: Callable[[str], None], limits: Limits, transport: TransportChoice
-) -> float:
-    """What is believed after a short check."""
-    from streamgauge.run.calibrate.calibrate import quick_ceiling, site  # noqa: PLC0415 (Arrow Flight only where it is needed)
+def placements_of(choices: Sequence[EngineChoice]) -> list[Placement]:
+    """The different CPU pinnings of the real engines among these. Raises NotEnoughCores."""
+    found: dict[str, Placement] = {}
+    for choice in choices:
+        engine, options = engines()[choice.name], options_of(choice)
+        if not engine.traits(options).simulated:
+            placement = assign_cores(int(engine.layout(options, 1).cores))
+            found[placement.sentence] = placement
+    return list(found.values())
 
-    options = kafka_options(transport)
-    hint = "" if options is None else " --cluster EXPERIMENT" if options.cluster else " --transport kafka"
-    over = " over Kafka" if options else ""
+
+def identity_of(choice: TransportChoice) -> str:
+    """What a transport is called in calibrations."""
+    transport = transports()[choice.name]
+    return transport.identity(transport.resolve(choice.options))
+
+
+def _quick_limit(
+    folder: Path, placement: Placement, say: Callable[[str], object], limits: RunLimits, choice: TransportChoice
+) -> float:
+    """The load limit after a quick check."""
+    from streamgauge.run.calibrate.calibrate import open_setup, quick_check  # noqa: PLC0415 - Arrow Flight only where it is needed
+
+    transport = transports()[choice.name]
+    arguments = transport.calibrate_arguments(transport.resolve(choice.options))
+    over = f" over {transport.title}" if arguments else ""
     say(
         f"This machine is not calibrated{over}. Measuring the load generator for a few seconds. Run "
-        f"`streamgauge calibrate{hint}` once for a more accurate limit."
+        f"`{' '.join(['streamgauge calibrate', *arguments])}` once for a more accurate limit."
     )
-    with site(folder, placement, say, limits, transport) as at:
-        flat_out = quick_ceiling(at)
-    found = UNPROVEN * flat_out
+    with open_setup(folder, placement, say, limits, choice) as setup:
+        maximum = quick_check(setup)
+    found = UNCALIBRATED_SHARE * maximum
     say(
-        f"Loads are limited to {format_rate(found)}, {UNPROVEN:.0%} of the measured maximum. A calibration can raise "
-        "this limit."
+        f"Loads are limited to {format_rate(found)}, {UNCALIBRATED_SHARE:.0%} of the measured maximum. A calibration "
+        "can raise this limit."
     )
     return found
-
-
-def transport_named(transport: TransportChoice) -> str:
-    """What a transport is called in calibrations: with all that its rates hang on."""
-    options = kafka_options(transport)
-    if options is None:
-        return QUEUE
-    usual, said = KafkaOptions().dumped(), options.dumped()
-    differs = [f"{key} {said[key]}" for key in usual if key not in _ELSEWHERE and said[key] != usual[key]]
-    at = [f"the cluster at {options.cluster.bootstrap}"] if options.cluster else []
-    return ", ".join(["kafka", f"{options.format} records", *differs, *at])

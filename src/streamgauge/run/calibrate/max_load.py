@@ -1,54 +1,54 @@
-"""How far the driver can be believed on this machine, in a given placement: its ceilings and its schedule lag.
+"""The highest load that streamgauge can generate on this machine, with this CPU pinning, and how late it sends.
 
 Used by ``streamgauge calibrate`` and by the benches. Everything here runs the real processes.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-from pyarrow import flight
 
-from streamgauge.judge.generator import LEAST_ACHIEVED, MOST_SEND_DELAY
-from streamgauge.model.calibration import CLIP
+from streamgauge.judge.generator import MAX_SEND_DELAY, MIN_ACHIEVED
+from streamgauge.model.calibration import CALIBRATED_SHARE
+from streamgauge.model.layout import Placement
 from streamgauge.model.profile import LoadProfile, constant
+from streamgauge.model.streams import Position
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
+from streamgauge.processes.control import ControlClient, ControlError, ControlRefused, Json
 from streamgauge.processes.launch import Launcher, LaunchError, Process
-from streamgauge.processes.placement import Placement
 from streamgauge.run.driver.journals import Ints, p99
-from streamgauge.run.driver.send_schedule import KAFKA_TICK, MILLI
 from streamgauge.run.driver.specs import (
-    CollectOrder,
-    CollectorLine,
-    DriveOrder,
-    DriverLine,
-    OppositeOrder,
-    Tokens,
-    collector_child,
-    driver_child,
-    opposite_child,
+    MILLI,
+    CollectorControl,
+    CollectorSpec,
+    DriverControl,
+    DriverSpec,
+    NullConsumerSpec,
+    collector_process,
+    driver_process,
+    null_consumer_process,
 )
 from streamgauge.store.durable import make_folder
 from streamgauge.store.journal import read_rows
-from streamgauge.transports.kafka.cluster import KafkaEnds
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
-
-if TYPE_CHECKING:
-    from streamgauge.transports.kafka.transport import Kafka
+from streamgauge.transports.contract import ChannelSpec, OpenTransport
+from streamgauge.transports.ledger import offsets_from_json
+from streamgauge.transports.registry import transports
+from streamgauge.workloads.contract import profiles_of
+from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
 _LEAD = 200 * MILLI
-_SETTLE = 1.0
-_TAIL, _LAST_WORDS = 3, 3.0
-"""Lines of a process that ended by itself, and seconds that it may take to end after it stopped answering."""
-_FLAT_OUT_PLAN = 20e6  # events/s of event-time: 100,000 to a tick, over Kafka a tenth of it
-SHARES = (CLIP, 0.6, 0.45, 0.3, 0.15)
+_SKIPPED_SECONDS = 1.0
+_TAIL, _END_TIMEOUT = 3, 3.0
+"""Lines of a process that ended by itself, and seconds that it may take to end after it stopped responding."""
+_RELAY_INTERVAL = 0.02
+"""Seconds between two times at which positions of the null consumer are passed on to the load driver."""
+SHARES = (CALIBRATED_SHARE, 0.6, 0.45, 0.3, 0.15)
 """Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
-SAFE_LAG = MOST_SEND_DELAY // 2
+SAFE_LAG = MAX_SEND_DELAY // 2
 """A probe is short and its machine quiet: only half of what a trial may have is safely within it."""
 PROBE, CONFIRM = 3.0, 30.0
 """Seconds of a probe, and of the confirmation of the rate that it found: as long as a trial."""
@@ -58,8 +58,8 @@ with is not confirmed, and the calibration says so."""
 
 
 @dataclass(frozen=True, slots=True)
-class ScheduleLag:
-    """Actual − intended publication over all ticks after the first second, in nanoseconds."""
+class SendDelay:
+    """Actual − intended sending over all send intervals after the first second, in nanoseconds."""
 
     rate: float
     achieved: float
@@ -68,143 +68,173 @@ class ScheduleLag:
     worst: int
     """The p99 of the worst second."""
     most: int
-    ticks: int
+    intervals: int
     hiccup: int
     """Longest hiccup of the driver's process meanwhile."""
     append: int = 0
-    """The p99 until the Kafka broker had appended events; 0 on the queue."""
+    """The p99 until a broker had appended the events; 0 without a broker."""
     seconds: float = PROBE
 
     @property
-    def timely(self) -> bool:
+    def on_time(self) -> bool:
         """Whether a trial at this rate would be safely valid, as far as the generator and the broker go."""
-        return max(self.p99, self.append) <= SAFE_LAG and self.achieved >= LEAST_ACHIEVED * self.rate
+        return max(self.p99, self.append) <= SAFE_LAG and self.achieved >= MIN_ACHIEVED * self.rate
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSite:
+    """Where a load is generated: a launcher, an open transport and the cores of both sides."""
+
+    launcher: Launcher
+    transport: OpenTransport
+    name: str
+    """The name of the transport."""
+    placement: Placement
+
+    @property
+    def partitions(self) -> int:
+        """One for each core of the system under test."""
+        return max(1, len(self.placement.sut))
+
+
+class DrivenLoad:
+    """A load driver under load with a null consumer, and the control channels of both."""
+
+    def __init__(self, driver: DriverControl, consumer: ControlClient) -> None:
+        self._driver, self._consumer = driver, consumer
+
+    def relay(self) -> None:
+        """Pass the newest position of the consumer on to the load driver."""
+        news = [each for each in self._consumer.notifications() if "offsets" in each]
+        if news:
+            self._driver.position(Position(offsets_from_json(news[-1]["offsets"]), int(news[-1]["at_ns"]), None))
+
+    def status(self) -> Json:
+        """The counts of the load driver, with the newest position of the consumer in them."""
+        self.relay()
+        return self._driver.status()
+
+    def wait(self, seconds: float) -> None:
+        """Let this time pass, and pass positions on meanwhile."""
+        ends = time.monotonic() + seconds
+        while (left := ends - time.monotonic()) > 0:
+            self.relay()
+            time.sleep(min(left, _RELAY_INTERVAL))
+
+    def end(self, at_ns: int) -> None:
+        """Publish what is due before ``at_ns``, then nothing more."""
+        self._driver.end(at_ns)
 
 
 @contextmanager
-def _driving(
-    launcher: Launcher,
-    folder: Path,
-    where: Placement,
-    profile: LoadProfile,
-    *,
-    kafka: "Kafka | None",
-    flat_out: int = 0,
-) -> Iterator[DriverLine]:
-    """A driver under load with a consumer that does nothing; the line to it."""
-    partitions = max(1, len(where.sut))
-    update: dict[str, object] = {"flat_out": flat_out}
-    if kafka is not None:
-        update |= {"kafka": kafka.options.dumped(), "tick_ns": KAFKA_TICK}
-    order = _order(launcher, folder, profile, partitions).model_copy(update=update)
-    with (
-        kafka.topics(0, order.profiles, partitions, where.driver) if kafka else nullcontext() as topics,
-        _under_load(launcher, order, where, topics.ends if topics else None) as line,
-    ):
-        yield line
-
-
-def _order(launcher: Launcher, folder: Path, profile: LoadProfile, partitions: int) -> DriveOrder:
+def _driver_under_load(
+    site: LoadSite, folder: Path, profile: LoadProfile, *, unthrottled: int = 0
+) -> Iterator[DrivenLoad]:
     make_folder(folder)
-    return DriveOrder(
-        driver=0,
-        endpoint=f"grpc+unix://{launcher.runtime}/{folder.name[-20:]}.sock",
+    params = WindowedAggregationParams()
+    streams, output = windowed_aggregation.streams(params), windowed_aggregation.output(params)
+    interval = transports()[site.name].usual_interval_ns
+    spec = DriverSpec(
         folder=folder,
-        workload="windowed-aggregation",
-        params=WindowedAggregationParams().model_dump(),
+        transport=site.name,
+        driver=0,
+        workload=windowed_aggregation.name,
+        params=params.model_dump(mode="json"),
         seed=1,
-        profiles={"purchases": profile},
+        profiles=profiles_of(streams, profile),
         horizon_ns=600 * SECOND,
-        partitions=partitions,
-        mine=tuple(range(partitions)),
+        partition_count=site.partitions,
+        assigned=tuple(range(site.partitions)),
+        send_interval_ns=interval,
+        unthrottled_backlog=unthrottled,
     )
+    with ExitStack() as stack:
+        channel = stack.enter_context(site.transport.channel(ChannelSpec(0, streams, output, site.partitions)))
+        runtime = site.launcher.runtime
+        driver = driver_process(spec, channel.driver_wire(0), runtime, site.placement.driver)
+        driving = site.launcher.start(driver.process, folder)
+        stack.callback(driving.stop)
+        control = DriverControl(driver.connect())
+        stack.callback(control.close)
+        wanted = NullConsumerSpec(folder=folder, transport=site.name)
+        consumer = null_consumer_process(wanted, channel.endpoints.wire(), runtime, site.placement.sut)
+        consuming = site.launcher.start(consumer.process, folder)
+        stack.callback(consuming.stop)
+        client = consumer.connect()
+        stack.callback(client.close)
+        try:
+            clock = Clock()
+            control.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
+            yield DrivenLoad(control, client)
+            control.stop()
+            _require_running(consuming)
+            consuming.stop()
+            control.quit()
+            driving.wait(10)
+        except (ControlError, ControlRefused) as error:
+            for process in (driving, consuming):
+                _require_running(process, _END_TIMEOUT)
+            raise LaunchError(f"{driving.name} no longer responds: {error}") from error
 
 
-@contextmanager
-def _under_load(
-    launcher: Launcher, order: DriveOrder, where: Placement, ends: KafkaEnds | None
-) -> Iterator[DriverLine]:
-    tokens, other = Tokens.new(), OppositeOrder(endpoints=(order.endpoint,), folder=order.folder)
-    driver = launcher.start(driver_child(order, tokens, where.driver, ends), order.folder)
-    consumer = launcher.start(opposite_child(other, tokens, where.sut, ends), order.folder)
-    line, clock = DriverLine(order.endpoint, tokens), Clock()
-    try:
-        line.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
-        yield line
-        line.stop()
-        _still_there(consumer)
-        consumer.stop()
-        line.quit()
-        driver.wait(10)
-    except flight.FlightError as error:
-        for process in (driver, consumer):
-            _still_there(process, _LAST_WORDS)
-        raise LaunchError(f"{driver.name} no longer responds: {error}") from error
-    finally:
-        line.close()
-        consumer.stop()
-        driver.stop()
-
-
-def _still_there(process: Process, seconds: float = 0.0) -> None:
-    """Raise with its last words if a process has ended by itself, or does so within these seconds."""
+def _require_running(process: Process, seconds: float = 0.0) -> None:
+    """Raise with the end of its log if a process has ended by itself, or does so within these seconds."""
     code = process.wait(seconds)
     if code is not None:
-        said = " / ".join(line for line in process.tail(_TAIL) if line != "ready")
-        raise LaunchError(f"{process.name} ended while the maximum load was measured (exit code {code}): {said}")
+        last = " / ".join(line for line in process.tail(_TAIL) if line != "ready")
+        raise LaunchError(f"{process.name} ended while the maximum load was measured (exit code {code}): {last}")
 
 
-def queue_ceiling(
-    launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0, *, kafka: "Kafka | None" = None
-) -> float:
-    """Events per second from the generator through the queue, or the broker, to a consumer that does nothing."""
-    plan = constant(_FLAT_OUT_PLAN if kafka is None else _FLAT_OUT_PLAN / 10)
-    with _driving(launcher, folder, where, plan, kafka=kafka, flat_out=2_000_000) as line:
-        time.sleep(_SETTLE)
-        before = line.status()
-        time.sleep(seconds)
-        after = line.status()
+def max_input_rate(site: LoadSite, folder: Path, seconds: float = 3.0) -> float:
+    """Events per second from the generator through the transport to a consumer that does nothing."""
+    transport = transports()[site.name]
+    plan = constant(transport.unthrottled_per_interval * SECOND / transport.usual_interval_ns)
+    with _driver_under_load(site, folder, plan, unthrottled=2_000_000) as load:
+        load.wait(_SKIPPED_SECONDS)
+        before = load.status()
+        load.wait(seconds)
+        after = load.status()
     return float((after["acknowledged"] - before["acknowledged"]) * SECOND / (after["elapsed"] - before["elapsed"]))
 
 
-def schedule_lag(
-    launcher: Launcher,
-    folder: Path,
-    where: Placement,
-    rate: float,
-    seconds: float = 5.0,
-    *,
-    kafka: "Kafka | None" = None,
-) -> ScheduleLag:
-    """How late ticks are at this rate, while a consumer that does nothing reads along."""
-    with _driving(launcher, folder, where, constant(rate), kafka=kafka) as line:
-        line.end(round((seconds + _SETTLE) * SECOND))
-        time.sleep(seconds + _SETTLE + _LEAD / SECOND + 0.2)
-        line.status()
-    ticks = read_rows(folder / "ticks-0")
-    intended, actual = ticks["intended"].to_numpy(), ticks["actual"].to_numpy()
-    judged = intended > _SETTLE * SECOND
-    lag, second = (actual - intended)[judged], (intended[judged] - 1) // SECOND
+def send_delay(site: LoadSite, folder: Path, rate: float, seconds: float = 5.0) -> SendDelay:
+    """How late events are sent at this rate, while a consumer that does nothing reads them."""
+    with _driver_under_load(site, folder, constant(rate)) as load:
+        load.end(round((seconds + _SKIPPED_SECONDS) * SECOND))
+        load.wait(seconds + _SKIPPED_SECONDS + _LEAD / SECOND + 0.2)
+    sends = read_rows(folder / "ticks-0")
+    intended, actual = sends["intended"].to_numpy(), sends["actual"].to_numpy()
+    judged = intended > _SKIPPED_SECONDS * SECOND
+    delay, second = (actual - intended)[judged], (intended[judged] - 1) // SECOND
     rows = read_rows(folder / "driver-0-seconds").to_pydict()
-    achieved, append = _rate(actual[judged], ticks["count"].to_numpy()[judged]), 0
-    if kafka is not None:
-        table = read_rows(folder / "appends-0")
-        told = {name: table[name].to_numpy() for name in table.schema.names}
-        mine = told["intended"] > _SETTLE * SECOND
-        achieved = _rate(told["confirmed"][mine], told["count"][mine])
-        append = p99(np.repeat((told["appended"] - told["intended"])[mine], told["count"][mine]))
-    return ScheduleLag(
+    achieved, append = _rate(actual[judged], sends["count"].to_numpy()[judged]), 0
+    confirmed = _confirmed(folder)
+    if confirmed is not None:
+        achieved, append = confirmed
+    return SendDelay(
         rate=rate,
         achieved=achieved,
         append=append,
         seconds=seconds,
-        p50=int(np.median(lag)),
-        p99=p99(lag),
-        worst=max(p99(lag[second == one]) for one in np.unique(second)),
-        most=int(lag.max()),
-        ticks=len(lag),
+        p50=int(np.median(delay)),
+        p99=p99(delay),
+        worst=max(p99(delay[second == one]) for one in np.unique(second)),
+        most=int(delay.max()),
+        intervals=len(delay),
         hiccup=max(rows["hiccup"]),
     )
+
+
+def _confirmed(folder: Path) -> tuple[float, int] | None:
+    """The rate that a broker confirmed, and the p99 until it had appended events; None without a broker."""
+    try:
+        table = read_rows(folder / "appends-0")
+    except FileNotFoundError:
+        return None
+    columns = {name: table[name].to_numpy() for name in table.schema.names}
+    judged = columns["intended"] > _SKIPPED_SECONDS * SECOND
+    delays = np.repeat((columns["appended"] - columns["intended"])[judged], columns["count"][judged])
+    return _rate(columns["confirmed"][judged], columns["count"][judged]), p99(delays)
 
 
 def _rate(moments: Ints, count: Ints) -> float:
@@ -214,49 +244,51 @@ def _rate(moments: Ints, count: Ints) -> float:
     return float((count.sum() - first) * SECOND / max(1, span))
 
 
-def timely_rates(flat_out: float, probe: Callable[[float, float], ScheduleLag]) -> list[ScheduleLag]:
-    """Shares of the flat-out rate, from the highest down to the first at which events are safely in time.
+def probe_rates(flat_out: float, probe: Callable[[float, float], SendDelay]) -> list[SendDelay]:
+    """Shares of the flat-out rate, from the highest down to the first at which events are safely on schedule.
 
     The flat-out rate alone says too much: close to it the generator has no idle time left to make events ahead. A probe
     takes a rate and seconds; what a short one found is confirmed over the length of a trial.
     """
-    probes: list[ScheduleLag] = []
+    probes: list[SendDelay] = []
     for share in SHARES:
         probes.append(probe(share * flat_out, PROBE))
-        if not probes[-1].timely:
+        if not probes[-1].on_time:
             continue
         if sum(p.seconds == CONFIRM for p in probes) < _CONFIRMED:
             probes.append(probe(share * flat_out, CONFIRM))
-        if probes[-1].timely:
+        if probes[-1].on_time:
             break
     return probes
 
 
-def confirmed(probes: Sequence[ScheduleLag]) -> bool:
-    """Whether events were in time at the rate that ``timely_rates`` ended with over the length of a trial."""
-    return probes[-1].timely and probes[-1].seconds >= CONFIRM
+def confirmed(probes: Sequence[SendDelay]) -> bool:
+    """Whether events were in time at the rate that ``probe_rates`` ended with over the length of a trial."""
+    return probes[-1].on_time and probes[-1].seconds >= CONFIRM
 
 
-def collector_ceiling(
-    launcher: Launcher, folder: Path, where: Placement, seconds: float = 3.0, rows: int = 16_384
-) -> float:
-    """Output rows per second that the collector stamps, counts and keeps, with nothing left over at the end."""
+def max_output_rate(site: LoadSite, folder: Path, seconds: float = 3.0, rows: int = 16_384) -> float:
+    """Output rows per second that the collector stamps, counts and stores, with nothing left over at the end."""
     make_folder(folder)
-    tokens, endpoint = Tokens.new(), f"grpc+unix://{launcher.runtime}/c{folder.name[-20:]}.sock"
-    order = CollectOrder(endpoint=endpoint, folder=folder, firing="window_end")
-    collector = launcher.start(collector_child(order, tokens, where.driver), folder)
-    line, clock = CollectorLine(endpoint, tokens), Clock()
-    line.start(clock.monotonic_ns(), clock.wall_ns())
-    other = OppositeOrder(endpoints=(endpoint,), folder=folder, rows=rows)
-    sender = launcher.start(opposite_child(other, tokens, where.sut), folder)
-    try:
-        time.sleep(_SETTLE)
-        begun, before = clock.monotonic_ns(), line.status()["committed"]
+    params = WindowedAggregationParams()
+    streams, output = windowed_aggregation.streams(params), windowed_aggregation.output(params)
+    with ExitStack() as stack:
+        channel = stack.enter_context(site.transport.channel(ChannelSpec(0, streams, output, site.partitions)))
+        runtime = site.launcher.runtime
+        spec = CollectorSpec(folder=folder, transport=site.name, firing="window_end")
+        child = collector_process(spec, channel.collector_wire(), runtime, site.placement.driver)
+        collecting = site.launcher.start(child.process, folder)
+        stack.callback(collecting.stop)
+        control, clock = CollectorControl(child.connect(90.0)), Clock()
+        stack.callback(control.close)
+        control.start(clock.monotonic_ns(), clock.wall_ns())
+        sender = NullConsumerSpec(folder=folder, transport=site.name, rows=rows)
+        sending = null_consumer_process(sender, channel.endpoints.wire(), runtime, site.placement.sut)
+        process = site.launcher.start(sending.process, folder)
+        stack.callback(process.stop)
+        time.sleep(_SKIPPED_SECONDS)
+        began, before = clock.monotonic_ns(), control.status()["committed"]
         time.sleep(seconds)
-        sender.stop()
-        counts = line.finish()
-        return float((counts["committed"] - before) * SECOND / (clock.monotonic_ns() - begun))
-    finally:
-        line.close()
-        sender.stop()
-        collector.stop()
+        process.stop()
+        counts = control.finish(90.0)
+        return float((counts["committed"] - before) * SECOND / (clock.monotonic_ns() - began))

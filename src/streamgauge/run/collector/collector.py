@@ -1,38 +1,44 @@
-"""The collector: takes outputs, stamps their arrival on the driver's clock, keeps them for the reference check.
+"""The collector: it takes the outputs of a trial, counts them, and stores them for the comparison with the reference.
 
-A process of its own (``python -m streamgauge.run.collector.collector``) on the driver's cores, so that nothing the
-controller does holds up a stamp (docs/adr/0007). Its server threads only stamp and file; counting and
-writing happen in one thread behind a queue.
+A process (``python -m streamgauge.run.collector.collector``) on the cores of the load driver, so that nothing that the
+controller does delays a stamp (docs/adr/0007). Its transport delivers outputs; one thread counts and writes them.
 """
 
-import queue
 import re
-import signal
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from streamgauge.processes.child import HiccupMeter, quicken, without_pandas
+from streamgauge.processes.child import HiccupMeter, hide_pandas, log, low_latency_mode, on_sigterm, read_spec
 from streamgauge.processes.clock import Clock
-from streamgauge.run.collector.counts import LATENCIES, Tally, countable, gather, latency_rows, tally
-from streamgauge.run.driver.generator import read_errand, say
-from streamgauge.run.driver.specs import CollectOrder, Tokens
+from streamgauge.processes.control import ControlRefused, ControlServer, Json
+from streamgauge.run.collector.counts import (
+    LATENCIES,
+    OutputCounts,
+    UpdateTracker,
+    WindowResultCounter,
+    count_outputs,
+    countable,
+    latency_rows,
+)
+from streamgauge.run.driver.specs import CollectorSpec, read_envelope
 from streamgauge.store.journal import Journal, NumberedParts
-from streamgauge.transports.queue.attempts import Arrival, Attempts
-from streamgauge.transports.queue.outputs import OutputServer
-from streamgauge.transports.queue.server import Json
+from streamgauge.transports.contract import OutputRows, OutputSource, OutputsUnreadable
+from streamgauge.transports.errors import TransportError
+from streamgauge.transports.registry import transports
+from streamgauge.transports.schemas import schema_of
 
 SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])
 HICCUPS = pa.schema([(n, pa.int64()) for n in ("time", "hiccup", "behind")])
-_MOST_ROWS = 1 << 20
-_LOOK_EVERY = 1.0
-_GLANCE = 0.05
+_MAX_ROWS = 1 << 20
+_WRITE_INTERVAL = 1.0
+_POLL_TIMEOUT = 0.1
+_POLL_INTERVAL = 0.05
 
-Commit = tuple[str, int, list[Arrival]]
 
-
-class Archive:
+class OutputArchive:
     """Outputs on their way to the disk, gathered so that parts are not tiny."""
 
     def __init__(self, folder: Path) -> None:
@@ -41,10 +47,11 @@ class Archive:
         self._gathered: dict[str, list[pa.Table]] = {}
         self._rows = 0
 
-    def add(self, query: str, table: pa.Table) -> None:
-        self._gathered.setdefault(query, []).append(table)
-        self._rows += table.num_rows
-        if self._rows >= _MOST_ROWS:
+    def add(self, outputs: OutputRows) -> None:
+        """Keep some outputs."""
+        self._gathered.setdefault(outputs.query, []).append(outputs.rows)
+        self._rows += outputs.rows.num_rows
+        if self._rows >= _MAX_ROWS:
             self.flush()
 
     def flush(self) -> None:
@@ -58,101 +65,123 @@ class Archive:
 
 
 class Collector:
-    """The server, the thread that counts, and the controller's orders."""
+    """The source of the outputs, the thread that counts, and the requests of the controller."""
 
-    patience = 60.0
-    """Seconds that the last outputs may take to the disk."""
-
-    def __init__(self, order: CollectOrder, tokens: Tokens) -> None:
-        self.order, self.clock = order, Clock()
-        self.start_ns, self.wall_ns = self.clock.monotonic_ns(), self.clock.wall_ns()
-        self.commits: queue.SimpleQueue[Commit | None] = queue.SimpleQueue()
-        self.archive = Archive(order.folder)
-        self.seconds = Journal(order.folder / "collector-seconds", SECONDS)
-        self.latencies = Journal(order.folder / "collector-latencies", LATENCIES)
-        self.health = Journal(order.folder / "collector-health", HICCUPS)
+    def __init__(self, spec: CollectorSpec, source: OutputSource) -> None:
+        self.spec, self.clock, self.source = spec, Clock(), source
+        self.wall_ns, self.start_ns = self.clock.wall_ns(), self.clock.monotonic_ns()
+        self.archive = OutputArchive(spec.folder)
+        self.seconds = Journal(spec.folder / "collector-seconds", SECONDS)
+        self.latencies = Journal(spec.folder / "collector-latencies", LATENCIES)
+        self.health = Journal(spec.folder / "collector-health", HICCUPS)
         self.hiccups = HiccupMeter()
         self.terminated = False
-        self.trouble = ""
+        self.error = ""
         self.unreadable, self.unstamped = "", ""
         """Sentences on outputs that are not of their format, and on the first whose latency cannot be counted."""
-        self.finished, self.over = threading.Event(), threading.Event()
-        self.counting = threading.Thread(target=self.count, name="count", daemon=True)
-        self.server = OutputServer(
-            order.endpoint,
-            Attempts(),
-            tokens=tokens.roles(),
-            lock=threading.Lock(),
-            now_us=self.now_us,
-            committed=lambda *commit: self.commits.put(commit),
-            control=self.control,
-        )
+        self.finishing, self.finished, self.stopping = threading.Event(), threading.Event(), threading.Event()
+        self.counting = threading.Thread(target=self.count_loop, name="count", daemon=True)
 
-    def now_us(self) -> int:
-        """The driver's clock: the monotonic one, set to the wall clock at the start of the load and never after."""
-        return (self.wall_ns + self.clock.monotonic_ns() - self.start_ns) // 1_000
-
-    def control(self, action: str, body: Json) -> Json:
-        """An order of the controller, on a thread of the server."""
-        if action == "faults":
-            return self.faults()
+    def handle(self, action: str, content: Json) -> Json:
+        """A request of the controller, on the thread of the control channel."""
         if action == "start":
-            self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
+            self.start_ns, self.wall_ns = int(content["monotonic_ns"]), int(content["wall_ns"])
+            self.source.set_clock(self.start_ns, self.wall_ns)
+        elif action == "schema":
+            self.source.set_schema(schema_of(tuple((str(n), str(k)) for n, k in content["columns"])))
         elif action in ("finish", "quit"):
-            if not self.finished.is_set():
-                self.commits.put(None)
-            if not self.finished.wait(self.patience):
-                raise ValueError(f"the outputs could not be written within {self.patience:g} s")
-            if self.trouble:
-                raise ValueError(self.trouble)
+            self.finishing.set()
+            self.finished.wait()
+            if self.error:
+                raise ControlRefused(self.error)
             if action == "quit":
-                self.over.set()
-        elif action != "progress":
-            raise KeyError(f"a collector knows no order {action}")
+                self.stopping.set()
+        elif action != "status":
+            raise ControlRefused(f"the collector has no action {action}")
         return self.status()
 
     def status(self) -> Json:
-        """The counts so far."""
-        return {**self.server.status(), **self.faults(), "behind": self.commits.qsize()}
-
-    def faults(self) -> Json:
-        """What is wrong with the outputs so far: the system under test made them."""
-        return {"unreadable": self.unreadable, "unstamped": self.unstamped}
-
-    def tally(self, table: pa.Table, firing: str | None) -> Tally:
-        """Count some outputs. Those whose moments cannot be used count without a latency, and that is said."""
-        usable, fault = countable(table)
-        self.unstamped = self.unstamped or fault
-        return tally(usable, self.wall_ns // 1_000, firing)
-
-    def count(self) -> None:
-        """A thread: count and keep what was committed, until told to finish. What stops it is told to who waits."""
+        """The counts so far, and what is wrong with the outputs: the system under test made them."""
         try:
-            self.count_commits()
-        except (OSError, pa.ArrowException, ValueError, TypeError) as error:
-            self.trouble = f"the collector cannot count or write the outputs: {error}"
-            say(self.trouble)
+            counts = self.source.status()
+        except TransportError as error:
+            raise ControlRefused(str(error)) from error
+        return {**counts, "unreadable": self.unreadable, "unstamped": self.unstamped}
+
+    def count_loop(self) -> None:
+        """A thread: count and store outputs until the controller ends it. An error is kept for the controller."""
+        try:
+            self.count_all()
+        except (TransportError, OSError, pa.ArrowException, ValueError, TypeError) as error:
+            if isinstance(error, OutputsUnreadable):  # the system under test wrote them
+                self.unreadable = str(error)
+            else:
+                self.error = f"the collector cannot count or write the outputs: {error}"
+            log(str(error))
         self.close_journals()
 
-    def count_commits(self) -> None:
-        """Count and keep what was committed, until told to finish."""
-        pending: list[Tally] = []
-        next_look = self.clock.monotonic_ns()
-        while True:
-            try:
-                commit = self.commits.get(timeout=_LOOK_EVERY / 10)
-            except queue.Empty:
-                commit = ("", 0, [])
-            if commit is not None and commit[2]:
-                table = gather(commit[2], commit[1])
-                pending.append(self.tally(table, self.order.firing))
-                self.archive.add(commit[0], table)
-            now = self.clock.monotonic_ns()
-            if commit is None or now >= next_look:
-                self.write_down(pending, now)
-                pending, next_look = [], now + int(_LOOK_EVERY * 1e9)
-            if commit is None:
-                break
+    def count_all(self) -> None:
+        """Count the outputs as they arrive, then those that are left."""
+        pending: list[OutputCounts] = []
+        next_write = self.clock.monotonic_ns()
+        while not self.finishing.is_set():
+            for outputs in self.source.poll(_POLL_TIMEOUT):
+                pending.append(self.count(outputs, self.spec.firing))
+                if self.source.final:
+                    self.archive.add(outputs)
+            if self.clock.monotonic_ns() >= next_write:
+                self.write_journals(pending)
+                pending, next_write = [], next_write + int(_WRITE_INTERVAL * 1e9)
+        self.write_journals(pending)
+        if self.source.final:
+            for outputs in self.source.drain():
+                self.archive.add(outputs)
+                self.write_journals([self.count(outputs, self.spec.firing)])
+        else:
+            self.count_again()
+
+    def count_again(self) -> None:
+        """Count and store all outputs, in place of the samples that were counted while they were written."""
+        for journal in (self.seconds, self.latencies):
+            journal.truncate()
+        origin, firing = self.wall_ns // 1_000, self.spec.firing
+        results, updates = dict[str, WindowResultCounter](), UpdateTracker(self.spec.identity)
+        for outputs in self.source.drain():
+            counts = self.count(outputs, None)
+            usable = countable(outputs.rows)[0]
+            if firing is not None and firing in outputs.rows.schema.names:
+                results.setdefault(firing, WindowResultCounter(firing)).add(usable)
+                counts.firings = [0] * len(counts.firings)
+            if self.spec.last_row_wins:
+                updates.add(usable)
+            self.write_journals([counts])
+            self.archive.add(outputs)
+        self.archive.flush()
+        rest = [found.counts(origin) for found in results.values()]
+        rest += updates.counts(origin) if self.spec.last_row_wins else []
+        self.write_journals([each for each in rest if each.second or each.latencies])
+
+    def count(self, outputs: OutputRows, firing: str | None) -> OutputCounts:
+        """Count some outputs. Those whose moments cannot be used count without a latency, and this is reported."""
+        usable, fault = countable(outputs.rows)
+        self.unstamped = self.unstamped or fault
+        counts = count_outputs(usable, self.wall_ns // 1_000, firing)
+        if outputs.unread and counts.outputs:  # outputs that were not read count in the newest second
+            newest = max(range(len(counts.second)), key=lambda at: (counts.outputs[at] > 0, counts.second[at]))
+            counts.outputs[newest] += outputs.unread
+        return counts
+
+    def write_journals(self, counts: list[OutputCounts]) -> None:
+        """What was counted goes into the journals, the outputs to the disk."""
+        if counts:
+            self.seconds.append({name: [v for c in counts for v in getattr(c, name)] for name in SECONDS.names})
+        cells = [cell for c in counts for cell in c.latencies if len(cell[2])]
+        if cells:
+            self.latencies.append(latency_rows(cells))
+        time = self.clock.monotonic_ns() - self.start_ns
+        health = {"time": time, "hiccup": self.hiccups.take(), "behind": self.source.behind()}
+        self.health.append({name: [value] for name, value in health.items()})
+        self.archive.flush()
 
     def close_journals(self) -> None:
         """All is counted."""
@@ -160,51 +189,46 @@ class Collector:
             for journal in (self.seconds, self.latencies, self.health):
                 journal.close()
         except OSError as error:
-            self.trouble = self.trouble or f"the collector cannot write its counts: {error}"
-            say(self.trouble)
+            self.error = self.error or f"the collector cannot write its counts: {error}"
+            log(self.error)
         self.finished.set()
 
-    def write_down(self, tallies: list[Tally], now: int) -> None:
-        """Once a second: what was counted goes into the journals, the outputs to the disk."""
-        if tallies:
-            self.seconds.append({name: [v for t in tallies for v in getattr(t, name)] for name in SECONDS.names})
-        cells = [cell for t in tallies for cell in t.latencies if len(cell[2])]
-        if cells:
-            self.latencies.append(latency_rows(cells))
-        health = {"time": now - self.start_ns, "hiccup": self.hiccups.take(), "behind": self.commits.qsize()}
-        self.health.append({name: [value] for name, value in health.items()})
-        self.archive.flush()
-
-    def told(self, *_: object) -> None:
-        """SIGTERM. It comes between two instructions of the main thread, which may hold any lock: a flag alone."""
+    def terminate(self) -> None:
+        """SIGTERM: only a flag is set."""
         self.terminated = True
 
-    def run(self) -> None:
-        """Serve until told to quit; also SIGTERM leaves whole files."""
-        signal.signal(signal.SIGTERM, self.told)
-        quicken()
+    def run(self, control: ControlServer) -> None:
+        """Collect until the controller ends this process; SIGTERM leaves whole files too."""
+        on_sigterm(self.terminate)
+        control.serve_in_background(self.handle)
+        low_latency_mode()
         self.hiccups.start()
         self.counting.start()
-        say("ready")
-        while not self.over.wait(_GLANCE) and not self.terminated:
+        log("ready")
+        while not self.stopping.wait(_POLL_INTERVAL) and not self.terminated:
             pass
-        self.server.shutdown()
-        self.commits.put(None)
+        self.finishing.set()
         self.counting.join(10)
         self.hiccups.stop()
+        control.wait_responded()
+        self.source.close()
+
+
+def open_outputs(spec: CollectorSpec, wire: dict[str, Any]) -> OutputSource:
+    """Where the outputs of this trial come from."""
+    return transports()[spec.transport].outputs(wire)
 
 
 def main() -> None:
     """The process's table of contents."""
-    without_pandas()
-    errand = read_errand()
-    order, ends = CollectOrder.model_validate_json(errand.order.read_bytes()), errand.ends
-    if ends is None:
-        Collector(order, errand.tokens).run()
-    else:
-        from streamgauge.run.collector.topic_collector import collect_topic  # noqa: PLC0415 - where outputs are on Kafka alone
-
-        collect_topic(order, errand.tokens, ends)
+    hide_pandas()
+    spec, envelope = read_envelope(read_spec(), CollectorSpec)
+    try:
+        source = open_outputs(spec, envelope.wire)
+    except TransportError as error:
+        log(str(error))  # it never becomes ready: the controller shows this line
+        return
+    Collector(spec, source).run(ControlServer(envelope.control, envelope.token))
 
 
 if __name__ == "__main__":

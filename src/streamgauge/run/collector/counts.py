@@ -4,19 +4,19 @@ An output with the columns ``max_due`` and ``max_ingested`` (timestamps, or µs 
 without them only the output is counted.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from streamgauge.model.seconds import WINDOW_KINDS, Kind
 from streamgauge.stats import buckets
-from streamgauge.transports.queue.attempts import Arrival
 
 Ints = npt.NDArray[np.int64]
-STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
+LATENCY_COLUMNS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
 KIND_NUMBER: dict[Kind, int] = {
     "event-time": 0,
     "processing-time": 1,
@@ -30,7 +30,7 @@ LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "co
 """Columns of a journal of latencies; the kinds are numbered as in KIND_NUMBER."""
 
 Cells = tuple[Ints, int, Ints, Ints]
-"""Counts of one kind (see KIND_NUMBER): seconds, the kind, buckets and how often each."""
+"""Counts of one kind (see KIND_NUMBER): seconds, the kind, buckets and how many of each."""
 
 FIRST_ROW, LAST_ROW = 2, 3
 """Numbers of two more kinds, where a window may be put out many times: the event-time latency of its first row and of
@@ -38,8 +38,8 @@ its last one."""
 
 
 @dataclass(slots=True)
-class Tally:
-    """Counts of one commit. Rows of one second may come in several tallies: they add up."""
+class OutputCounts:
+    """Counts of some outputs. Rows of one second may be in several of them: they add up."""
 
     second: list[int] = field(default_factory=list)
     outputs: list[int] = field(default_factory=list)
@@ -54,14 +54,6 @@ class Tally:
             getattr(self, name).extend(counts[name].tolist() if name in counts else [0] * len(seconds))
 
 
-def gather(arrivals: Sequence[Arrival], batch: int) -> pa.Table:
-    """The rows of a commit as they are kept: with ``emitted_us`` and the number of their batch."""
-    table = pa.Table.from_batches([arrival.rows for arrival in arrivals]).combine_chunks()
-    emitted = np.repeat([a.emitted_us for a in arrivals], [a.rows.num_rows for a in arrivals]).astype(np.int64)
-    table = table.append_column("emitted_us", pa.array(emitted))
-    return table.append_column("batch", pa.array(np.full(len(emitted), batch, np.int64)))
-
-
 def _micros(table: pa.Table, name: str) -> Ints:
     column = table.column(name)
     if pa.types.is_timestamp(column.type):
@@ -72,7 +64,7 @@ def _micros(table: pa.Table, name: str) -> Ints:
 
 def countable(table: pa.Table) -> tuple[pa.Table, str]:
     """The outputs without the moments that cannot be used, and a sentence on these; nothing if all can be."""
-    faults = {name: fault for name in STAMPS.values() if (fault := _fault(table, name))}
+    faults = {name: fault for name in LATENCY_COLUMNS.values() if (fault := _fault(table, name))}
     return table.drop_columns([*faults]), next(iter(faults.values()), "")
 
 
@@ -89,7 +81,7 @@ def _fault(table: pa.Table, name: str) -> str:
     return ""
 
 
-def cells(kind: int, due: Ints, latency: Ints, origin_us: int) -> Cells:
+def bucket_counts(kind: int, due: Ints, latency: Ints, origin_us: int) -> Cells:
     """Counts of latencies by the second in which outputs were due and by bucket; negative ones have no bucket."""
     counted = latency >= 0
     second, bucket = (due[counted] - origin_us) // MICROS, buckets.index(latency[counted])
@@ -107,27 +99,27 @@ def latency_rows(cells: Sequence[Cells]) -> dict[str, Ints]:
     return {name: np.concatenate(column) for name, column in zip(LATENCIES.names, columns, strict=True)}
 
 
-def tally(table: pa.Table, origin_us: int, firing: str | None) -> Tally:
-    """Count one commit. ``origin_us`` is when the load began; ``firing`` names the column that tells firings apart.
+def count_outputs(table: pa.Table, origin_us: int, firing: str | None) -> OutputCounts:
+    """Count some outputs. ``origin_us`` is when the load began; ``firing`` names the column that tells firings apart.
 
     Rows count in the second of their arrival, latencies in the one in which the output was due. Without a column for
     firings every row is its own.
     """
-    result = Tally()
-    if not table.num_rows:  # a task may send a batch without rows
+    result = OutputCounts()
+    if not table.num_rows:  # a batch may have no rows
         return result
     moments = _moments(table)
     emitted, due = moments["emitted_us"], moments["due"]
-    for kind in STAMPS:
+    for kind in LATENCY_COLUMNS:
         if kind in moments:
-            result.latencies.append(cells(KIND_NUMBER[kind], due, moments[kind], origin_us))
+            result.latencies.append(bucket_counts(KIND_NUMBER[kind], due, moments[kind], origin_us))
     negative = moments["event-time"] < 0 if "event-time" in moments else np.zeros(len(emitted), bool)
     arrived, place = np.unique((emitted - origin_us) // MICROS, return_inverse=True)
     result.add(arrived, outputs=np.bincount(place), negative=np.bincount(place, negative).astype(np.int64))
     if firing is not None and firing in table.schema.names:
-        results = Results(firing)
-        results.see(table)
-        return merged([result, results.counted(origin_us)])
+        results = WindowResultCounter(firing)
+        results.add(table)
+        return merged([result, results.counts(origin_us)])
     fired, counts = np.unique((due - origin_us) // MICROS, return_counts=True)
     result.add(fired, firings=counts)
     return result
@@ -136,12 +128,12 @@ def tally(table: pa.Table, origin_us: int, firing: str | None) -> Tally:
 def _moments(table: pa.Table) -> dict[str, Ints]:
     """When rows were emitted and due, and their latencies by kind, in µs. What has no due time is due when it comes."""
     emitted = _micros(table, "emitted_us")
-    stamps = {kind: _micros(table, name) for kind, name in STAMPS.items() if name in table.schema.names}
+    stamps = {kind: _micros(table, name) for kind, name in LATENCY_COLUMNS.items() if name in table.schema.names}
     latencies = {str(kind): emitted - stamp for kind, stamp in stamps.items()}
     return {"emitted_us": emitted, "due": stamps.get("event-time", emitted), **latencies}
 
 
-class Results:
+class WindowResultCounter:
     """Window results: each counts once in a batch, in the second in which its last event was due, with the largest
     latency of its rows."""
 
@@ -149,8 +141,8 @@ class Results:
         self._by = [firing, "batch"]
         self._parts: list[pa.Table] = []
 
-    def see(self, table: pa.Table) -> None:
-        """Take some outputs."""
+    def add(self, table: pa.Table) -> None:
+        """Count some outputs."""
         moments = {name: pa.array(column) for name, column in _moments(table).items() if name != "emitted_us"}
         self._parts.append(self._largest(pa.table({**{name: table.column(name) for name in self._by}, **moments})))
 
@@ -159,9 +151,9 @@ class Results:
         found = rows.group_by(self._by).aggregate([(name, "max") for name in names])
         return found.rename_columns([name.removesuffix("_max") for name in found.schema.names])
 
-    def counted(self, origin_us: int) -> Tally:
+    def counts(self, origin_us: int) -> OutputCounts:
         """How many there were in each second, and their latencies."""
-        result = Tally()
+        result = OutputCounts()
         if not self._parts:
             return result
         whole = self._largest(pa.concat_tables(self._parts, promote_options="default"))
@@ -171,14 +163,57 @@ class Results:
         for kind, windows in WINDOW_KINDS.items():
             if kind in whole.schema.names:
                 latency = whole.column(kind).to_numpy()
-                result.latencies.append(cells(KIND_NUMBER[windows], due, latency, origin_us))
+                result.latencies.append(bucket_counts(KIND_NUMBER[windows], due, latency, origin_us))
         return result
 
 
-def merged(tallies: Sequence[Tally]) -> Tally:
+def merged(parts: Sequence[OutputCounts]) -> OutputCounts:
     """Several as one."""
-    result = Tally()
-    for one in tallies:
-        for each in fields(Tally):
+    result = OutputCounts()
+    for one in parts:
+        for each in fields(OutputCounts):
             getattr(result, each.name).extend(getattr(one, each.name))
     return result
+
+
+class UpdateTracker:
+    """The first and the last row of every window and key, if it can be emitted many times.
+
+    ``most`` rows wait before all between first and last ones are dropped: a topic can have far more than memory does.
+    """
+
+    def __init__(self, identity: tuple[str, ...], most: int = 500_000) -> None:
+        self._identity, self._most = identity, most
+        self._kept: list[pa.Table] = []
+
+    def add(self, table: pa.Table) -> None:
+        """Take some outputs, in the order in which they were emitted."""
+        if not {*self._identity, LATENCY_COLUMNS["event-time"]} <= {*table.schema.names}:
+            return
+        self._kept.append(table.select([*self._identity, LATENCY_COLUMNS["event-time"], "emitted_us"]))
+        if self.rows > self._most:
+            rows, ends = self._first_and_last()
+            self._kept = [rows.take(pc.unique(pa.concat_arrays(ends)).sort())]
+            self._most = max(self._most, 2 * self.rows)  # with many windows this is not done for each part
+
+    @property
+    def rows(self) -> int:
+        """Rows in memory."""
+        return sum(map(len, self._kept))
+
+    def _first_and_last(self) -> tuple[pa.Table, list[pa.Array]]:
+        """The rows, and which of them are the first and the last of their window and key."""
+        rows = pa.concat_tables(self._kept).combine_chunks()
+        numbered = rows.append_column("row", pa.array(np.arange(len(rows))))
+        found = numbered.group_by([*self._identity]).aggregate([("row", "min"), ("row", "max")])
+        return rows, [found.column(f"row_{end}").combine_chunks() for end in ("min", "max")]
+
+    def counts(self, origin_us: int) -> Iterator[OutputCounts]:
+        """The latencies of first rows and of last rows."""
+        if not self._kept:
+            return
+        rows, ends = self._first_and_last()
+        for kind, chosen in zip((FIRST_ROW, LAST_ROW), ends, strict=True):
+            moments = _moments(rows.take(chosen))
+            latency = moments["emitted_us"] - moments["due"]
+            yield OutputCounts(latencies=[bucket_counts(kind, moments["due"], latency, origin_us)])

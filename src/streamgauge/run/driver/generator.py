@@ -1,243 +1,280 @@
-"""A driver instance: the generator and its queue in one process, as in Karimov et al. §III-A; on Kafka a generator
-that keeps the counts alone.
+"""A load driver: it generates events on a fixed schedule and publishes them through its transport.
 
-Started by the launcher as ``python -m streamgauge.run.driver.generator``; its standard input says where its order lies
-and what the secrets are. Open loop: it publishes what is due and never waits for the system under test.
+The launcher starts it as ``python -m streamgauge.run.driver.generator``. The load is open loop: it publishes what is
+due and never waits for the system under test (Karimov et al. §III).
 """
 
-import os
-import signal
 import threading
 from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 
-from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.streams import StreamPartition
 from streamgauge.model.units import SECOND
-from streamgauge.processes.child import HiccupMeter, quicken, without_pandas
+from streamgauge.processes.child import HiccupMeter, hide_pandas, log, low_latency_mode, on_sigterm, read_spec
 from streamgauge.processes.clock import Clock
-from streamgauge.run.driver.journals import Chronicle, Ticks
-from streamgauge.run.driver.publishers import Doorway, KafkaWay, QueueWay, Way
-from streamgauge.run.driver.send_schedule import MICRO, Pace, Preparation, Stock, open_source, require_streams
-from streamgauge.run.driver.specs import DriveOrder, Errand, Tokens
-from streamgauge.transports.kafka.client.producer import Now
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
-from streamgauge.transports.kafka.cluster import KafkaEnds
-from streamgauge.transports.kafka.ledger import Ledger
-from streamgauge.transports.kafka.options import KafkaOptions, kafka_options
-from streamgauge.transports.ledger import Lane
-from streamgauge.transports.queue.buffer import Backlog
-from streamgauge.transports.queue.server import Json
-from streamgauge.transports.schemas import schema_of
+from streamgauge.processes.control import ControlRefused, ControlServer, Json
+from streamgauge.run.driver.journals import DriverJournals, SendLog
+from streamgauge.run.driver.send_schedule import (
+    MICRO,
+    EventBuffer,
+    PartitionBuffer,
+    SendSchedule,
+    open_source,
+    require_streams,
+)
+from streamgauge.run.driver.specs import DriverSpec, partitions_of, read_envelope
+from streamgauge.transports.contract import DriverShare
+from streamgauge.transports.errors import TransportError
+from streamgauge.transports.ledger import LedgerError, offsets_from_json, only_of
+from streamgauge.transports.registry import transports
 from streamgauge.workloads.contract import Inputs
 from streamgauge.workloads.registry import workloads
 
-_LONGEST_SLEEP = SECOND // 10
-_FLAT_OUT_NAP = 0.0002
-_GLANCE = 0.05
-"""Seconds between two looks whether SIGTERM came, while there is nothing to tick."""
+_MAX_SLEEP = SECOND // 10
+_UNTHROTTLED_WAIT = 0.0002
+_POLL_INTERVAL = 0.05
+"""Seconds between two checks for SIGTERM, while there is nothing to send."""
 
 
-def say(text: str) -> None:
-    """A line for the log."""
-    os.write(1, text.encode() + b"\n")
+class Generator:
+    """Sends on absolute deadlines, from the moment that the controller names to the one that it names later."""
 
-
-def read_errand() -> Errand:
-    """What came through standard input."""
-    text = b""
-    while got := os.read(0, 1 << 16):
-        text += got
-    return Errand.model_validate_json(text)
-
-
-class Driver:
-    """Ticks on absolute deadlines, from the moment that the controller names to the one it names later."""
-
-    def __init__(self, order: DriveOrder, tokens: Tokens, ends: KafkaEnds | None = None) -> None:
-        self.order = order
+    def __init__(self, spec: DriverSpec, wire: dict[str, Any]) -> None:
+        self.spec = spec
         self.clock = Clock()
-        self.plans = {name: profile.plan(order.horizon_ns) for name, profile in order.profiles.items()}
-        self.paces = {n: Pace(plan, order.tick_ns, order.partitions) for n, plan in self.plans.items()}
+        self.plans = {name: profile.plan(spec.horizon_ns) for name, profile in spec.profiles.items()}
+        self.schedules = {
+            name: SendSchedule(plan, spec.send_interval_ns, spec.partition_count) for name, plan in self.plans.items()
+        }
         self.lock = threading.Lock()
-        self.ticks = Ticks(order.horizon_ns // order.tick_ns + 2)
-        self.chronicle = Chronicle(order.folder, order.driver, self.ticks, broker=ends is not None)
+        self.send_log = SendLog(spec.horizon_ns // spec.send_interval_ns + 2)
         self.hiccups = HiccupMeter()
-        self.begun, self.over = threading.Event(), threading.Event()
+        self.started, self.stopping = threading.Event(), threading.Event()
         self.start_ns = self.wall_ns = 0
-        self.end_ns = order.horizon_ns
-        self.stopped = self.terminated = False
+        self.end_ns = spec.horizon_ns
+        self.no_more_events = self.terminated = False
         self.phase = "waiting"
-        self.workload = workloads()[order.workload]
-        self.params = self.workload.params.from_resolved(order.params)
-        self.streams = [each for each in require_streams(self.workload, self.params) if each.name in order.profiles]
-        schemas = {stream.name: schema_of(stream.schema) for stream in self.streams}
-        doorway = Doorway(order.endpoint, schemas, tokens.roles(), self.lock, self.elapsed, self.control)
-        self.way = open_way(order, doorway, ends, self.clock.monotonic_ns)
-        self.books, self.server = self.way.books, self.way.server
-        if not order.flat_out:
-            self.books.planned = self.planned
+        self.partitions = partitions_of(tuple(spec.profiles), spec.assigned)
+        self.workload = workloads()[spec.workload]
+        self.params = self.workload.params.from_resolved(spec.params)
+        every = require_streams(self.workload, self.params)
+        self.streams = tuple(stream for stream in every if stream.name in spec.profiles)
+        share = DriverShare(
+            streams=self.streams,
+            partitions=self.partitions,
+            partition_count=spec.partition_count,
+            bound_events=spec.bound_events,
+            bound_bytes=spec.bound_bytes,
+            retry_ns=spec.retry_ns,
+            lock=self.lock,
+            monotonic_ns=self.clock.monotonic_ns,
+            elapsed_ns=self.elapsed,
+        )
+        self.publisher = transports()[spec.transport].publisher(wire, share)
+        self.ledger = self.publisher.ledger
+        if not spec.unthrottled_backlog:
+            self.ledger.planned = self.planned
+        self.journals = DriverJournals(
+            spec.folder, spec.driver, self.send_log, confirmed=self.publisher.close_delay_ns > 0
+        )
 
     def elapsed(self) -> int:
         """Nanoseconds since the load began; negative before."""
         return self.clock.monotonic_ns() - self.start_ns if self.start_ns else -1
 
-    def control(self, action: str, body: Json) -> Json:
-        """An order of the controller, on a thread of the server."""
-        if action == "start" and not self.begun.is_set():
-            self.start_ns, self.wall_ns = int(body["monotonic_ns"]), int(body["wall_ns"])
-            self.clock = Clock(self.start_ns + self.order.wall_step_at_ns, self.order.wall_step_ns)
-            self.way.set_clock(self.start_ns, self.wall_ns)
-            self.begun.set()
+    def handle(self, action: str, content: Json) -> Json:
+        """A request of the controller, on the thread of the control channel."""
+        if action == "start" and not self.started.is_set():
+            self.start_ns, self.wall_ns = int(content["monotonic_ns"]), int(content["wall_ns"])
+            self.clock = Clock(self.start_ns + self.spec.wall_step_at_ns, self.spec.wall_step_ns)
+            self.publisher.set_clock(self.start_ns, self.wall_ns)
+            self.started.set()
+        elif action == "position":
+            self.take_position(content)
         elif action == "end":
-            self.end_ns = min(int(body["at_ns"]) // MICRO * MICRO, self.order.horizon_ns)
-            self.phase = "tail" if self.phase == "load" else self.phase
+            self.end_ns = min(int(content["at_ns"]) // MICRO * MICRO, self.spec.horizon_ns)
+            self.phase = "drain" if self.phase == "load" else self.phase
         elif action == "stop":
-            self.stopped = True
+            self.no_more_events = True
         elif action == "quit":
-            self.stopped = True
-            self.begun.set()
-            self.over.set()
-        elif action != "progress":
-            raise KeyError(f"a driver knows no order {action}")
+            self.no_more_events = True
+            self.started.set()
+            self.stopping.set()
+        elif action != "status":
+            raise ControlRefused(f"a load driver has no action {action}")
+        return self.status()
+
+    def status(self) -> Json:
+        """The counts at this moment."""
         with self.lock:
-            answered = self.books.answered(self.order.partitions)
-        counts = {**self.server.status(), "answered": answered, **self.way.said()}
-        return {"phase": self.phase, "ticks": self.ticks.done, "elapsed": self.elapsed(), **counts}
+            ledger = self.ledger
+            counts = {
+                "published": ledger.published,
+                "served": ledger.served,
+                "acknowledged": ledger.acknowledged,
+                "lag": ledger.lag,
+                "full": ledger.full,
+                "disconnects": ledger.expire_cancelled(self.elapsed()),
+                "streams": {name: list(c) for name, c in ledger.stream_counts(self.spec.partition_count).items()},
+            }
+        intervals = self.send_log.done
+        return {
+            "phase": self.phase,
+            "intervals": intervals,
+            "elapsed": self.elapsed(),
+            **counts,
+            **self.publisher.status(),
+        }
 
-    def prepare(self) -> Preparation:
-        """The stocks of events, once it is known when event 0 is due."""
-        order, stocks = self.order, []
-        inputs = Inputs(self.plans, order.seed, self.wall_ns)
+    def take_position(self, content: Json) -> None:
+        """Enter how far the system under test was at a moment, as its engine reports it."""
+        at_ns = int(content["at_ns"]) - self.start_ns
+        done = only_of(self.partitions, offsets_from_json(content["offsets"]))
+        started = only_of(self.partitions, offsets_from_json(content["started"] or []))
+        try:
+            with self.lock:
+                self.ledger.start_processing(started)
+                if any(at > self.ledger.partition(each).acknowledged for each, at in done.items()):
+                    self.ledger.acknowledge(done, at_ns)
+        except LedgerError as error:
+            raise ControlRefused(str(error)) from error
+
+    def prepare(self) -> EventBuffer:
+        """The buffers of events, once it is known when event 0 is due."""
+        spec, buffers = self.spec, list[PartitionBuffer]()
+        inputs = Inputs(self.plans, spec.seed, self.wall_ns)
         for stream in self.streams:
-            source = open_source(self.workload, self.params, stream, inputs, partitions=order.partitions)
-            made, pace = self.way.source(source), self.paces[stream.name]
-            stocks += [Stock(Lane(stream.name, p), made, pace) for p in order.mine]
-        return Preparation(stocks, order.ahead_ns, self.clock.monotonic_ns)
+            source = open_source(self.workload, self.params, stream, inputs, partitions=spec.partition_count)
+            encoded, schedule = self.publisher.encode(source), self.schedules[stream.name]
+            buffers += [PartitionBuffer(StreamPartition(stream.name, p), encoded, schedule) for p in spec.assigned]
+        return EventBuffer(buffers, spec.lookahead_ns, self.clock.monotonic_ns)
 
-    def load(self) -> None:
-        """The ticks, until the end that the controller says. Each is written down with what it should have been."""
-        preparation, now, tick = self.prepare(), self.clock.monotonic_ns, 0
-        begin, step, wall_us = self.start_ns, self.order.tick_ns, self.wall_ns // MICRO
+    def run_send_loop(self) -> None:
+        """Send until the end that the controller names. Each send is recorded with when it should have happened."""
+        events, now, interval = self.prepare(), self.clock.monotonic_ns, 0
+        begin, step, wall_us = self.start_ns, self.spec.send_interval_ns, self.wall_ns // MICRO
         self.phase = "load"
-        while not self.stopped:
-            moment = min((tick + 1) * step, self.end_ns)
-            if moment <= tick * step:
+        while not self.no_more_events:
+            moment = min((interval + 1) * step, self.end_ns)
+            if moment <= interval * step:
                 break
-            if self.order.flat_out:
-                if self.books.pending > self.order.flat_out:
-                    self.way.rest(_FLAT_OUT_NAP)
+            if self.spec.unthrottled_backlog:
+                if self.ledger.unacknowledged > self.spec.unthrottled_backlog:
+                    self.publisher.wait(_UNTHROTTLED_WAIT)
                     continue
             elif begin + moment > now():
-                preparation.fill(tick * step, self.end_ns, begin + moment)
-                self.way.rest(min(max(0, begin + moment - now()), _LONGEST_SLEEP) / SECOND)
+                events.make_ahead(interval * step, self.end_ns, begin + moment)
+                self.publisher.wait(min(max(0, begin + moment - now()), _MAX_SLEEP) / SECOND)
                 continue  # the controller may have moved the end meanwhile
-            parts = preparation.take(moment)
-            if not self.way.publish(parts, wall_us + moment // MICRO):
-                self.way.finish()
+            parts = events.take_due(moment)
+            if not self.publisher.publish(parts, wall_us + moment // MICRO):
+                self.publisher.flush()
                 self.phase = "full"
-                say(f"the queue is full after {self.ticks.done} ticks: {self.books.lag} events wait")
+                log(f"the queue is full after {self.send_log.done} send intervals: {self.ledger.lag} events wait")
                 return
-            self.ticks.add(moment, self.elapsed, sum(batch.num_rows for _, batch in parts))
-            tick += 1
-        self.end_ns = min(tick * step, self.end_ns)
-        self.way.finish()
+            self.send_log.add(moment, self.elapsed, sum(batch.num_rows for _, batch in parts))
+            interval += 1
+        self.end_ns = min(interval * step, self.end_ns)
+        self.publisher.flush()
         self.phase = "done"
 
     def planned(self, elapsed: int) -> int:
-        """Events that the plan wants from this driver before a moment."""
+        """Events that the plan has for this load driver before a moment."""
         until = min(max(elapsed, 0), self.end_ns)
-        return sum(pace.offset(until, p) for pace in self.paces.values() for p in self.order.mine)
+        return sum(schedule.due_offset(until, p) for schedule in self.schedules.values() for p in self.spec.assigned)
 
-    def write_down(self) -> None:
-        """A thread: once a second, close the second and add to the journals. A driver that cannot do so ends."""
+    def journal_loop(self) -> None:
+        """A thread: once a second, close the second and write the journals. A load driver that cannot do so ends."""
         try:
             self.close_seconds()
         except (OSError, pa.ArrowException) as error:
-            self.phase, self.stopped, self.terminated = "failed", True, True
+            self.phase, self.no_more_events, self.terminated = "failed", True, True
             with suppress(OSError):  # its log may be on the same disk
-                say(f"the journals cannot be written: {error}")
+                log(f"the journals cannot be written: {error}")
 
     def close_seconds(self) -> None:
         """Close one second after the other, until the end."""
         second = 0
-        while not self.over.wait(max(0.0, ((second + 1) * SECOND - self.elapsed()) / SECOND)):
-            self.close_second(second)
+        while not self._wait_for((second + 1) * SECOND):
+            sample = self.sample(second)
+            self._wait_for((second + 1) * SECOND + self.publisher.close_delay_ns)
+            self.close_second(second, sample)
             second += 1
         if self.elapsed() > second * SECOND:
-            self.close_second(second)
+            self.close_second(second, self.sample(second))
 
-    def close_second(self, second: int) -> None:
+    def _wait_for(self, elapsed: int) -> bool:
+        """Wait for a moment since the load began; True if the process is to end before."""
+        return self.stopping.wait(max(0.0, (elapsed - self.elapsed()) / SECOND))
+
+    def sample(self, second: int) -> dict[str, int]:
+        """What is read at the end of a second."""
         with self.lock:
-            served, drops = self.books.served, self.books.settle(self.elapsed())
-            queue, self.books.longest = self.books.longest, self.books.waiting
-            acks, appends, skew = self.books.take_acks(), *self.way.take_appends()
-        drift = (self.clock.wall_ns() - self.wall_ns) - self.elapsed()
-        sample = {
+            served, disconnects = self.ledger.served, self.ledger.expire_cancelled(self.elapsed())
+            queue, self.ledger.longest = self.ledger.longest, self.ledger.waiting
+        return {
             "offered": self.planned((second + 1) * SECOND) - self.planned(second * SECOND),
             "served": served,
-            "drops": drops,
+            "drops": disconnects,
             "queue": queue,
-            "skew": skew,
             "hiccup": self.hiccups.take(),
-            "drift": drift,
+            "drift": (self.clock.wall_ns() - self.wall_ns) - self.elapsed(),
         }
-        self.chronicle.write(acks, appends)  # what a second was counted from is written before it
-        self.chronicle.second(second, sample, acks, appends)
 
-    def told(self, *_: object) -> None:
-        """SIGTERM. It comes between two instructions of the main thread, which may hold any lock: flags alone."""
-        self.stopped = self.terminated = True
+    def close_second(self, second: int, sample: dict[str, int]) -> None:
+        """Write a second down, with the acknowledgements and confirmations of it that have arrived by now."""
+        with self.lock:
+            acknowledgements = self.ledger.take_acknowledgements((second + 1) * SECOND)
+            confirmations, skew = self.publisher.take_confirmations()
+        self.journals.write(acknowledgements, confirmations)  # what a second is counted from is written before it
+        self.journals.close_second(second, {**sample, "skew": skew}, acknowledgements, confirmations)
 
-    def run(self) -> None:
-        """Wait for the start, tick, and stay for readers until told to quit."""
-        signal.signal(signal.SIGTERM, self.told)
-        quicken()
-        say("ready")
-        while not self.begun.wait(_GLANCE) and not self.stopped:
+    def terminate(self) -> None:
+        """SIGTERM: only flags are set."""
+        self.no_more_events = self.terminated = True
+
+    def run(self, control: ControlServer) -> None:
+        """Wait for the start, send, and stay for readers until the controller ends this process."""
+        on_sigterm(self.terminate)
+        control.serve_in_background(self.handle)
+        low_latency_mode()
+        log("ready")
+        while not self.started.wait(_POLL_INTERVAL) and not self.no_more_events:
             pass
-        if self.over.is_set() or not self.begun.is_set():
+        if self.stopping.is_set() or not self.started.is_set():
+            control.wait_responded()
             return
         self.hiccups.start()
-        scribe = threading.Thread(target=self.write_down, name="chronicle", daemon=True)
-        scribe.start()
+        journals = threading.Thread(target=self.journal_loop, name="journals", daemon=True)
+        journals.start()
         try:
-            self.load()
-            while not self.over.wait(_GLANCE) and not self.terminated:
-                self.way.rest(0.0)
-        except KafkaFailure as error:
+            self.run_send_loop()
+            while not self.stopping.wait(_POLL_INTERVAL) and not self.terminated:
+                self.publisher.wait(0.0)
+        except TransportError as error:
             self.phase = "failed"
-            say(str(error))  # the last words of a driver that ends by itself are why the trial is INVALID
-        self.over.set()
-        scribe.join()
-        self.chronicle.write(self.books.take_acks())
+            log(str(error))  # the end of the log of a load driver that ends by itself is why the trial is INVALID
+        self.stopping.set()
+        journals.join()
+        self.journals.write(self.ledger.take_acknowledgements())
         self.hiccups.stop()
-        self.chronicle.close()
-        self.way.close()
-        self.server.shutdown()
-
-
-def open_way(order: DriveOrder, doorway: Doorway, ends: KafkaEnds | None, now_ns: Now) -> Way:
-    """The way that the ticks of this driver go."""
-    lanes = [Lane(stream, p) for stream in order.profiles for p in order.mine]
-    if ends is None:
-        return QueueWay(doorway, Backlog(lanes, order.bound_events, order.bound_bytes, order.retry_ns))
-    ledger = Ledger(lanes, order.bound_events, order.bound_bytes)
-    options = kafka_options(TransportChoice("kafka", order.kafka or {})) or KafkaOptions()
-    return KafkaWay(doorway, ledger, ends, options, now_ns)
+        self.journals.close()
+        control.wait_responded()
+        self.publisher.close()
 
 
 def main() -> None:
     """The process's table of contents."""
-    without_pandas()
-    errand = read_errand()
-    order = DriveOrder.model_validate_json(errand.order.read_bytes())
+    hide_pandas()
+    spec, envelope = read_envelope(read_spec(), DriverSpec)
     try:
-        driver = Driver(order, errand.tokens, errand.ends)
-    except KafkaFailure as error:
-        say(str(error))  # it never says that it is ready: the controller shows these words
+        generator = Generator(spec, envelope.wire)
+    except TransportError as error:
+        log(str(error))  # it never becomes ready: the controller shows this line
         return
-    driver.run()
+    generator.run(ControlServer(envelope.control, envelope.token))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-"""What a driver writes down: every tick, every acknowledgement, what the broker confirmed, and each second in the words
-of the model."""
+"""The journals of a load driver: every send, every acknowledgement, what a broker confirmed, and each second in the
+terms of the model."""
 
 import math
 import time
@@ -14,8 +14,7 @@ from streamgauge.model.seconds import Kind
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets
 from streamgauge.store.journal import Journal
-from streamgauge.transports.kafka.ledger import Append
-from streamgauge.transports.ledger import Ack
+from streamgauge.transports.ledger import Acknowledgement, Confirmation
 
 Ints = npt.NDArray[np.int64]
 
@@ -25,7 +24,7 @@ def _whole(*names: str) -> pa.Schema:
 
 
 TICKS = _whole("tick", "intended", "actual", "count")
-"""Per tick, in nanoseconds since the load began: when it should happen, when it had happened, events published."""
+"""Per send interval, in nanoseconds since the load began: when its events should be sent, when they were, how many."""
 ACKS = _whole("time", "published", "served", "acknowledged", "lag")
 APPENDS = _whole("intended", "appended", "confirmed", "count")
 """Per send interval and partition that a broker confirmed, in nanoseconds since the load began."""
@@ -38,28 +37,28 @@ DELAYS = _whole("second", "kind", "bucket", "count")
 DELAY_NUMBER: dict[Kind, int] = {"send-delay": 0, "append-delay": 1}
 
 
-class Ticks:
-    """The ticks of a trial in memory made beforehand, so that writing one down costs nothing."""
+class SendLog:
+    """The sends of a trial in memory that is allocated beforehand, so that recording one costs nothing."""
 
-    def __init__(self, most: int) -> None:
-        self.intended = np.zeros(most, np.int64)
-        self.actual = np.zeros(most, np.int64)
-        self.count = np.zeros(most, np.int64)
+    def __init__(self, intervals: int) -> None:
+        self.intended = np.zeros(intervals, np.int64)
+        self.actual = np.zeros(intervals, np.int64)
+        self.count = np.zeros(intervals, np.int64)
         self.done = 0
-        self.entering = False
+        self.recording = False
 
     def add(self, intended: int, now: Callable[[], int], count: int) -> None:
-        """One tick has happened, at this moment."""
+        """The events of one send interval are sent, at this moment."""
         i = self.done
         self.intended[i], self.count[i] = intended, count
-        self.entering = True  # its moment is read from here on: whoever closes a second waits until it is there
+        self.recording = True  # its moment is read from here on: whoever closes a second waits until it is there
         self.actual[i] = now()
         self.done = i + 1  # last, so that a reader in another thread sees whole rows
-        self.entering = False
+        self.recording = False
 
-    def settle(self) -> int:
-        """How many ticks there are; none that happened before this call is missing."""
-        while self.entering:
+    def wait_recorded(self) -> int:
+        """How many sends there are; none that happened before this call is missing."""
+        while self.recording:
             time.sleep(0)
         return self.done
 
@@ -93,53 +92,59 @@ def delays(intended: Ints, happened: Ints, count: Ints) -> tuple[Ints, Ints, Int
     return place[0], place[1], sums
 
 
-class Chronicle:
-    """Writes the journals of one driver, a second at a time. Not for the thread that ticks."""
+class DriverJournals:
+    """Writes the journals of one load driver, a second at a time. Not for the thread that sends."""
 
-    def __init__(self, folder: Path, driver: int, ticks: Ticks, *, broker: bool = False) -> None:
-        """``broker``: events count as published when a broker has confirmed them."""
-        self._ticks, self._broker = ticks, broker
-        self._tick_rows = Journal(folder / f"ticks-{driver}", TICKS)
+    def __init__(self, folder: Path, driver: int, sends: SendLog, *, confirmed: bool = False) -> None:
+        """``confirmed``: events count as published when a broker has confirmed them."""
+        self._sends, self._confirmed_only = sends, confirmed
+        self._send_rows = Journal(folder / f"ticks-{driver}", TICKS)
         self._ack_rows = Journal(folder / f"acks-{driver}", ACKS)
         self._second_rows = Journal(folder / f"driver-{driver}-seconds", SECONDS)
         self._delay_rows = Journal(folder / f"driver-{driver}-delays", DELAYS)
-        self._append_rows = Journal(folder / f"appends-{driver}", APPENDS) if broker else None
-        self._unconfirmed: list[Append] = []
-        self._written_ticks = self._counted_ticks = self._acknowledged = 0
-        self._uncounted: list[Ack] = []
+        self._append_rows = Journal(folder / f"appends-{driver}", APPENDS) if confirmed else None
+        self._unconfirmed: list[Confirmation] = []
+        self._written_sends = self._counted_sends = self._acknowledged = 0
+        self._uncounted: list[Acknowledgement] = []
         self._before = {"served": 0, "drops": 0, "drift": 0}
 
-    def write(self, acks: list[Ack], appends: list[Append] | None = None) -> None:
-        """Add what is new to the journals of ticks, acknowledgements and confirmations."""
-        done = self._ticks.settle()
-        if done > self._written_ticks:
-            self._tick_rows.append(self._ticks.rows(self._written_ticks, done))
-            self._written_ticks = done
+    def write(self, acks: list[Acknowledgement], appends: list[Confirmation] | None = None) -> None:
+        """Add what is new to the journals of sends, acknowledgements and confirmations."""
+        done = self._sends.wait_recorded()
+        if done > self._written_sends:
+            self._send_rows.append(self._sends.rows(self._written_sends, done))
+            self._written_sends = done
         if acks:
             self._ack_rows.append(dict(zip(ACKS.names, zip(*acks, strict=True), strict=True)))
         if appends and self._append_rows is not None:
             self._append_rows.append(dict(zip(APPENDS.names, zip(*appends, strict=True), strict=True)))
 
-    def second(self, number: int, sample: dict[str, int], acks: list[Ack], appends: list[Append] | None = None) -> None:
-        """Close a second: ticks, acknowledgements and confirmations before its end count, the rest was sampled then.
+    def close_second(
+        self,
+        number: int,
+        sample: dict[str, int],
+        acks: list[Acknowledgement],
+        appends: list[Confirmation] | None = None,
+    ) -> None:
+        """Close a second: sends, acknowledgements and confirmations before its end count, the rest was sampled then.
 
         ``sample``: offered (in this second), served and drops (so far), queue, skew and hiccup (longest in it), and
         drift (wall against monotonic clock since the load began).
         """
         end = (number + 1) * SECOND
-        actual = self._ticks.actual[self._counted_ticks : self._ticks.settle()]
-        cut = self._counted_ticks + int(np.searchsorted(actual, end))
-        span = slice(self._counted_ticks, cut)
-        lags = self._ticks.actual[span] - self._ticks.intended[span]
+        actual = self._sends.actual[self._counted_sends : self._sends.wait_recorded()]
+        cut = self._counted_sends + int(np.searchsorted(actual, end))
+        span = slice(self._counted_sends, cut)
+        lags = self._sends.actual[span] - self._sends.intended[span]
         confirmed = self._confirmed(end, appends or [])
-        self._count_delays("send-delay", self._ticks.intended[span], self._ticks.actual[span], self._ticks.count[span])
+        self._count_delays("send-delay", self._sends.intended[span], self._sends.actual[span], self._sends.count[span])
         self._uncounted += acks
         upto = sum(ack.time_ns < end for ack in self._uncounted)
         last = self._uncounted[upto - 1] if upto else None
         row = {
             "second": number,
             "offered": sample["offered"],
-            "published": confirmed if self._broker else int(self._ticks.count[span].sum()),
+            "published": confirmed if self._confirmed_only else int(self._sends.count[span].sum()),
             "served": sample["served"] - self._before["served"],
             "acknowledged": last.acknowledged - self._acknowledged if last else 0,
             "acks": upto,
@@ -155,11 +160,11 @@ class Chronicle:
         }
         self._second_rows.append({name: [value] for name, value in row.items()})
         self._before = {name: sample[name] for name in self._before}
-        self._counted_ticks, self._acknowledged = cut, last.acknowledged if last else self._acknowledged
+        self._counted_sends, self._acknowledged = cut, last.acknowledged if last else self._acknowledged
         del self._uncounted[:upto]
 
-    def _confirmed(self, end: int, appends: list[Append]) -> int:
-        """Events that a broker confirmed in the second that ends; how late it had appended them is counted too."""
+    def _confirmed(self, end: int, appends: list[Confirmation]) -> int:
+        """Events that a broker confirmed in the second that ends; how late it appended them is counted too."""
         known = [*self._unconfirmed, *appends]
         now = [append for append in known if append.confirmed_ns < end]
         self._unconfirmed = [append for append in known if append.confirmed_ns >= end]
@@ -177,7 +182,7 @@ class Chronicle:
 
     def close(self) -> None:
         """Leave the journals as Parquet."""
-        journals = (self._tick_rows, self._ack_rows, self._second_rows, self._delay_rows, self._append_rows)
+        journals = (self._send_rows, self._ack_rows, self._second_rows, self._delay_rows, self._append_rows)
         for journal in journals:
             if journal is not None:
                 journal.close()

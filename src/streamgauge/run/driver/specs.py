@@ -1,216 +1,226 @@
-"""What the controller tells a driver instance, and the way it says so."""
+"""What a load driver, the collector and the null consumer are told at their start, and how the controller asks them.
 
-import secrets
+A specification without secrets is a file in the folder of the trial. Its path, the token of the control channel and
+what the transport needs come through the standard input of the process.
+"""
+
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pyarrow import flight
 from pydantic import BaseModel, ConfigDict
 
 from streamgauge.model.profile import LoadProfile
+from streamgauge.model.streams import Position, StreamPartition
 from streamgauge.model.units import SECOND
-from streamgauge.processes.spec import Child, LineReady
-from streamgauge.run.driver.send_schedule import MILLI, TICK
+from streamgauge.processes.control import ControlClient, Json, new_token
+from streamgauge.processes.spec import LineReady, ProcessSpec
 from streamgauge.store.durable import replace_file
-from streamgauge.transports.kafka.cluster import KafkaEnds
-from streamgauge.transports.queue.reader import call
-from streamgauge.transports.queue.server import CONTROL, SUT, options
+from streamgauge.transports.ledger import offsets_to_json
+
+MILLI = 1_000_000
 
 
-class Order(BaseModel):
-    """Base of the orders: strict, frozen, kept as JSON in the trial's folder."""
+class Spec(BaseModel):
+    """Base of the specifications: strict, frozen, stored as JSON in the folder of the trial."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    folder: Path
+    """The folder of the trial: the process writes its journals there."""
+    transport: str
+    """The name of the transport."""
 
-class DriveOrder(Order):
-    """One driver instance: its share of the partitions, its plan and its queue."""
+
+class DriverSpec(Spec):
+    """One load driver: its share of the partitions, its plans, and the limits on what may wait."""
 
     driver: int
-    endpoint: str
-    folder: Path
-    """The trial's folder: the driver writes its journals there."""
     workload: str
     params: dict[str, Any]
     seed: int
     profiles: dict[str, LoadProfile]
     """The load of each stream, all partitions together."""
     horizon_ns: int
-    """How far the plan goes: the trial's limit and its tail."""
-    partitions: int
-    """Partitions of each stream, over all drivers."""
-    mine: tuple[int, ...]
-    """Those of this driver."""
-    tick_ns: int = TICK
-    ahead_ns: int = 50 * MILLI
+    """How long the plan is: the limit of the trial and its drain phase."""
+    partition_count: int
+    """Partitions of each stream, over all load drivers."""
+    assigned: tuple[int, ...]
+    """Those of this load driver."""
+    send_interval_ns: int
+    lookahead_ns: int = 50 * MILLI
+    """How far ahead of its due time an event is made."""
     bound_events: int = 0
     bound_bytes: int = 4 << 30
     retry_ns: int = 10 * SECOND
-    flat_out: int = 0
-    """For the ceiling: tick as fast as it goes, as long as no more than so many events wait in the queue."""
-    kafka: dict[str, Any] | None = None
-    """Options of Kafka, where events go there; where it is and what opens it comes through standard input."""
+    unthrottled_backlog: int = 0
+    """For the maximum rate: send as fast as possible while fewer events than this wait; 0: send what is due."""
     wall_step_at_ns: int = 0
-    """For tests of the clock's supervision: step this process's wall clock so long after the load began …"""
+    """For tests of the supervision of clocks: step the wall clock of this process so long after the load began …"""
     wall_step_ns: int = 0
     """… by so much."""
 
 
-class CollectOrder(Order):
+class CollectorSpec(Spec):
     """The collector of a trial."""
 
-    endpoint: str
-    folder: Path
-    """The trial's folder: outputs and counts are written there."""
     firing: str | None = None
-    """The output column that tells firings apart, such as ``window_end``; None: every row is its own."""
-    columns: tuple[tuple[str, str], ...] = ()
-    """Columns of an output, where they are read from Kafka."""
+    """The output column that identifies a window, such as ``window_end``; None: every row is a result of its own."""
     identity: tuple[str, ...] = ()
     """The columns that tell outputs apart."""
     last_row_wins: bool = False
-    """Whether a window may be put out many times."""
+    """Whether a window may be emitted many times."""
 
 
-class OppositeOrder(Order):
-    """The other side for calibration: reads all queues, or sends outputs if ``rows`` says how many to a batch."""
+class NullConsumerSpec(Spec):
+    """The null consumer of a calibration: reads all events, or sends outputs if ``rows`` says how many to a batch."""
 
-    endpoints: tuple[str, ...]
-    folder: Path
+    streams: tuple[str, ...] = ()
     rows: int = 0
 
 
-class Tokens(BaseModel):
-    """The secrets of a trial's servers, made new for every run; they travel through standard input alone."""
+class SpecEnvelope(BaseModel):
+    """What comes through the standard input of a child: where its specification is, and the secrets."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
-    sut: str
-    control: str
-
-    @classmethod
-    def new(cls) -> "Tokens":
-        return cls(sut=secrets.token_urlsafe(24), control=secrets.token_urlsafe(24))
-
-    def roles(self) -> dict[str, str]:
-        return {SUT: self.sut, CONTROL: self.control}
+    spec: Path
+    control: Path
+    """The socket of the control channel."""
+    token: str
+    wire: dict[str, Any]
+    """What the transport needs, such as addresses and secrets."""
 
 
-class Errand(BaseModel):
-    """What comes through a child's standard input: where its order lies, and the secrets."""
-
-    order: Path
-    tokens: Tokens
-    kafka: dict[str, Any] | None = None
-    """The trial's topics, as ``KafkaEnds.wire`` says them."""
-
-    @property
-    def ends(self) -> KafkaEnds | None:
-        """The trial's topics; None: it is on the queue."""
-        return KafkaEnds.read(self.kafka) if self.kafka else None
+S = TypeVar("S", bound=Spec)
 
 
-def own_child(
-    name: str,
-    module: str,
-    order: Order,
-    path: Path,
-    *,
-    tokens: Tokens,
-    cores: tuple[int, ...] = (),
-    ends: KafkaEnds | None = None,
-) -> Child:
-    """A child that runs a module of ours: its order goes into a file, the secrets to its standard input."""
-    replace_file(path, order.model_dump_json(indent=1).encode(), durable=False)
-    return Child(
-        name=name,
-        argv=(sys.executable, "-m", module),
-        cores=cores,
-        ready=LineReady(),
-        secret=Errand(order=path, tokens=tokens, kafka=ends.wire() if ends else None).model_dump_json(),
+def read_envelope(data: bytes, kind: type[S]) -> tuple[S, SpecEnvelope]:
+    """The specification of this process, and its secrets."""
+    envelope = SpecEnvelope.model_validate_json(data)
+    return kind.model_validate_json(envelope.spec.read_bytes()), envelope
+
+
+class ControlledProcess:
+    """How to start a child with a control channel, and how to open the channel once it is ready."""
+
+    def __init__(
+        self, name: str, module: str, spec: Spec, wire: Mapping[str, Any], *, runtime: Path, cores: tuple[int, ...]
+    ) -> None:
+        slug = name.replace(" ", "-")
+        path, self._token = spec.folder / f"{slug}.json", new_token()
+        self._control = runtime / f"{slug}-{self._token[:6]}.control"
+        replace_file(path, spec.model_dump_json(indent=1).encode(), durable=False)
+        envelope = SpecEnvelope(spec=path, control=self._control, token=self._token, wire=dict(wire))
+        self.process = ProcessSpec(
+            name=name,
+            argv=(sys.executable, "-m", module),
+            cores=cores,
+            ready=LineReady(),
+            secret=envelope.model_dump_json(),
+        )
+
+    def connect(self, timeout: float = 10.0) -> ControlClient:
+        """Its control channel; ``timeout`` is how many seconds a response may take."""
+        return ControlClient(self._control, self._token, timeout)
+
+
+def driver_process(
+    spec: DriverSpec, wire: Mapping[str, Any], runtime: Path, cores: tuple[int, ...]
+) -> ControlledProcess:
+    """A load driver."""
+    name = f"driver {spec.driver}"
+    return ControlledProcess(name, "streamgauge.run.driver.generator", spec, wire, runtime=runtime, cores=cores)
+
+
+def collector_process(
+    spec: CollectorSpec, wire: Mapping[str, Any], runtime: Path, cores: tuple[int, ...]
+) -> ControlledProcess:
+    """The collector."""
+    return ControlledProcess(
+        "collector", "streamgauge.run.collector.collector", spec, wire, runtime=runtime, cores=cores
     )
 
 
-def driver_child(
-    order: DriveOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
-) -> Child:
-    """The driver instance as a child for the launcher."""
-    path, name = order.folder / f"driver-{order.driver}.json", f"driver {order.driver}"
-    return own_child(name, "streamgauge.run.driver.generator", order, path, tokens=tokens, cores=cores, ends=ends)
-
-
-def collector_child(
-    order: CollectOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
-) -> Child:
-    """The collector as a child for the launcher."""
-    path = order.folder / "collector.json"
-    return own_child(
-        "collector", "streamgauge.run.collector.collector", order, path, tokens=tokens, cores=cores, ends=ends
+def null_consumer_process(
+    spec: NullConsumerSpec, wire: Mapping[str, Any], runtime: Path, cores: tuple[int, ...]
+) -> ControlledProcess:
+    """The null consumer."""
+    return ControlledProcess(
+        "null consumer", "streamgauge.run.calibrate.null_consumer", spec, wire, runtime=runtime, cores=cores
     )
 
 
-def opposite_child(
-    order: OppositeOrder, tokens: Tokens, cores: tuple[int, ...] = (), ends: KafkaEnds | None = None
-) -> Child:
-    """The other side as a child for the launcher."""
-    path = order.folder / "opposite.json"
-    return own_child(
-        "other side", "streamgauge.run.calibrate.null_consumer", order, path, tokens=tokens, cores=cores, ends=ends
-    )
+class DriverControl:
+    """What the controller asks of one load driver."""
 
-
-class Line:
-    """The control channel to a child of ours."""
-
-    def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 10.0) -> None:
-        self._client = flight.FlightClient(endpoint)
-        self._options = options(tokens.control, timeout)
+    def __init__(self, client: ControlClient) -> None:
+        self._client = client
 
     def start(self, monotonic_ns: int, wall_ns: int) -> None:
         """The load begins at this moment of the monotonic clock; event 0 is due at ``wall_ns`` since 1970."""
-        call(self._client, self._options, "start", monotonic_ns=monotonic_ns, wall_ns=wall_ns)
+        self._client.request("start", monotonic_ns=monotonic_ns, wall_ns=wall_ns)
 
-    def status(self) -> dict[str, Any]:
-        """The exact counts at this moment, and a driver's phase."""
-        return call(self._client, self._options, "progress")
+    def status(self) -> Json:
+        """The exact counts at this moment, and the phase."""
+        return self._client.request("status")
 
-    def quit(self) -> None:
-        """Write the journals' last rows, and end."""
-        call(self._client, self._options, "quit")
-
-    def close(self) -> None:
-        self._client.close()
-
-
-class DriverLine(Line):
-    """The control channel to one driver instance."""
+    def position(self, position: Position) -> None:
+        """How far the system under test is, where only its engine knows."""
+        started = None if position.started is None else offsets_to_json(position.started)
+        self._client.request(
+            "position", offsets=offsets_to_json(position.offsets), started=started, at_ns=position.at_ns
+        )
 
     def end(self, at_ns: int) -> None:
-        """Publish what is due before ``at_ns`` after the load began (the tail with it), then nothing more."""
-        call(self._client, self._options, "end", at_ns=at_ns)
+        """Publish what is due before ``at_ns`` after the load began, the drain phase included, then nothing more."""
+        self._client.request("end", at_ns=at_ns)
 
     def stop(self) -> None:
         """Publish nothing more from now on; what is in the queue stays there."""
-        call(self._client, self._options, "stop")
+        self._client.request("stop")
+
+    def quit(self) -> None:
+        """Write the last rows of the journals, and end."""
+        self._client.request("quit")
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._client.close()
 
 
-class CollectorLine(Line):
-    """The control channel to the collector."""
+class CollectorControl:
+    """What the controller asks of the collector."""
 
-    def __init__(self, endpoint: str, tokens: Tokens, timeout: float = 90.0) -> None:
-        """Longer than the minute that the last outputs may take to the disk."""
-        super().__init__(endpoint, tokens, timeout)
+    def __init__(self, client: ControlClient) -> None:
+        self._client = client
 
-    def expect(self, columns: Sequence[Sequence[str]]) -> dict[str, Any]:
-        """On Kafka: outputs have these columns, where they are not the workload's own."""
-        return call(self._client, self._options, "columns", columns=columns)
+    def start(self, monotonic_ns: int, wall_ns: int) -> None:
+        """The load begins at this moment."""
+        self._client.request("start", monotonic_ns=monotonic_ns, wall_ns=wall_ns)
 
-    def faults(self) -> dict[str, Any]:
-        """Sentences on outputs that cannot be read (``unreadable``) or counted (``unstamped``)."""
-        return call(self._client, self._options, "faults")
+    def set_output_schema(self, columns: tuple[tuple[str, str], ...]) -> None:
+        """Outputs have these columns, not those of the workload."""
+        self._client.request("schema", columns=[list(column) for column in columns])
 
-    def finish(self) -> dict[str, Any]:
+    def status(self) -> Json:
+        """The counts so far, and sentences on outputs that cannot be read or counted."""
+        return self._client.request("status")
+
+    def finish(self, seconds: float) -> Json:
         """Count and write all that was committed; the counts. Nothing that is committed later is kept."""
-        return call(self._client, self._options, "finish")
+        return self._client.request("finish", seconds)
+
+    def quit(self, seconds: float) -> None:
+        """Write the last rows of the journals, and end."""
+        self._client.request("quit", seconds)
+
+    def close(self) -> None:
+        """Close the channel."""
+        self._client.close()
+
+
+def partitions_of(streams: tuple[str, ...], assigned: tuple[int, ...]) -> tuple[StreamPartition, ...]:
+    """These partitions of every stream."""
+    return tuple(StreamPartition(stream, number) for stream in streams for number in assigned)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from streamgauge.model.facts import DRIVER, SUT, RoleUsage, RowLatencies, UpdateLatencies
+from streamgauge.model.layout import Placement
 from streamgauge.model.seconds import Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.processes.placement import Placement
 from streamgauge.run.collector.counts import FIRST_ROW, KIND_NUMBER, LAST_ROW
 from streamgauge.run.driver.journals import DELAY_NUMBER
 from streamgauge.stats import buckets

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamgauge.engines.contract import UsersCodeFailed
-from streamgauge.judge.comparable_rows import CannotCompareError, moments, plain_rows
-from streamgauge.judge.match_rows import Row, alike, renamed
+from streamgauge.engines.contract import UserCodeFailed
+from streamgauge.judge.comparable_rows import CannotCompareError, comparable_rows, timestamps
+from streamgauge.judge.match_rows import Row, as_known_rows, rows_match
 from streamgauge.model.seconds import Account
 
 WINDOW_END = "window_end"
@@ -30,12 +30,12 @@ _HIDDEN = ("max_due", "max_ingested", *_ADDED)
 """Columns for latencies and of the collector's: a reference need not have them, and ingestion is never the same."""
 
 
-class ReferenceFailed(UsersCodeFailed):
+class UserReferenceError(UserCodeFailed):
     """The user's reference cannot be used; the sentence says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnAnswer:
+class CustomResult:
     """What the user's reference says to all published events, and up to which event-time (µs) it must be out."""
 
     rows: pa.Table
@@ -48,7 +48,7 @@ class OwnAnswer:
     keys: tuple[str, ...] = ()
     """The columns that tell rows of one window apart, where the last row wins."""
 
-    def must(self) -> pa.Table:
+    def rows_due(self) -> pa.Table:
         """The rows that must be out by now: those of closed windows, or of acknowledged events without windows."""
         if WINDOW_END not in self._names():
             return self.rows if self.acknowledged is None else self.acknowledged
@@ -58,28 +58,28 @@ class OwnAnswer:
         """Nanoseconds since 1970 at which the first window ends; None where rows have no window."""
         if WINDOW_END not in self._names():
             return None
-        return min((end for end in moments(self.rows, WINDOW_END) if end is not None), default=None)
+        return min((end for end in timestamps(self.rows, WINDOW_END) if end is not None), default=None)
 
     def account(self, observed: pa.Table | None) -> Account:
         """Count what is lost, double or wrong, on the columns that the reference has."""
         names = self._names()
         if observed is None:
-            must = len(self.must())
+            must = len(self.rows_due())
             missed = len(self.rows) - must
             return Account(expected=len(self.rows), lost=must, not_reached=missed, checked=True, compared=must)
         absent = [name for name in names if name not in observed.column_names]
         if absent:
-            raise ReferenceFailed(
+            raise UserReferenceError(
                 f"your reference has the column {absent[0]!r}, which your function does not output; "
                 f"it outputs {', '.join(name for name in observed.column_names if name not in _ADDED)}"
             )
         try:
             return self._updates(observed, names) if self.last_row_wins else self._whole(observed, names)
         except CannotCompareError as error:
-            raise ReferenceFailed(f"your reference cannot be checked: {error}") from error
+            raise UserReferenceError(f"your reference cannot be checked: {error}") from error
         except KeyError as error:
             sentence = "your reference returned other columns for the acknowledged events than for all published ones"
-            raise ReferenceFailed(f"{sentence}: {error}") from error
+            raise UserReferenceError(f"{sentence}: {error}") from error
 
     def absent(self, observed: pa.Table | None) -> list[int]:
         """Places of the reference's rows that did not come, whether they had to or not.
@@ -89,14 +89,14 @@ class OwnAnswer:
         names = self._names()
         came = self.rows.slice(0, 0) if observed is None else observed
         if self.last_row_wins:
-            (seen, known), _ = plain_rows([came, self.rows], self._keys(names))
+            (seen, known), _ = comparable_rows([came, self.rows], self._keys(names))
             there = set(seen)
             return [place for place, row in enumerate(known) if row not in there]
         early = self.rows if self.acknowledged is None else self.acknowledged
-        (seen, known, before), tolerances = plain_rows([came, self.rows, early], names)
-        if Counter(renamed(before, known, tolerances)) - Counter(known):
+        (seen, known, before), tolerances = comparable_rows([came, self.rows, early], names)
+        if Counter(as_known_rows(before, known, tolerances)) - Counter(known):
             return []
-        left, places = Counter(renamed(seen, known, tolerances)), []
+        left, places = Counter(as_known_rows(seen, known, tolerances)), []
         for place, row in enumerate(known):
             if left[row] > 0:
                 left[row] -= 1
@@ -109,11 +109,13 @@ class OwnAnswer:
         names = self.rows.column_names
         twice = [name for name, count in Counter(names).items() if count > 1]
         if twice:
-            raise ReferenceFailed(f"your reference returned two columns with the name {twice[0]!r}; rename one of them")
+            raise UserReferenceError(
+                f"your reference returned two columns with the name {twice[0]!r}; rename one of them"
+            )
         compared = [name for name in names if name not in _HIDDEN]
         if not compared:
             has = f"it has only {', '.join(names)}" if names else "it has no columns"
-            raise ReferenceFailed(
+            raise UserReferenceError(
                 f"your reference returned no column that can be compared ({has}); return the columns of your "
                 "function's outputs that must be checked"
             )
@@ -122,20 +124,20 @@ class OwnAnswer:
     def _closed(self) -> list[bool]:
         """Of each row of the reference whether its window is closed."""
         try:
-            ends = moments(self.rows, WINDOW_END)
+            ends = timestamps(self.rows, WINDOW_END)
         except CannotCompareError as error:
-            raise ReferenceFailed(f"your reference cannot be checked: {error}") from error
+            raise UserReferenceError(f"your reference cannot be checked: {error}") from error
         return [end is not None and end <= self.closed * 1_000 for end in ends]
 
     def _whole(self, observed: pa.Table, names: list[str]) -> Account:
         """Append mode: every row as often as the reference has it."""
-        closed = self.must()
-        (came, known, *rest), tolerances = plain_rows(
+        closed = self.rows_due()
+        (came, known, *rest), tolerances = comparable_rows(
             [observed, self.rows, *([] if closed is self.rows else [closed])], names
         )
-        came = renamed(came, known, tolerances)
+        came = as_known_rows(came, known, tolerances)
         counted, right = Counter(came), Counter(known)
-        due = Counter(renamed(rest[0], known, tolerances)) if rest else right
+        due = Counter(as_known_rows(rest[0], known, tolerances)) if rest else right
         lost = sum((due - counted).values())
         extra = counted - right
         # a row that only the acknowledged events explain is not wrong either
@@ -156,17 +158,19 @@ class OwnAnswer:
         """How many of the wrong rows cannot be judged: not all events of their window were published."""
         if not wrong or self.complete is None or WINDOW_END not in self.rows.column_names:
             return 0
-        known = {end for end in moments(self.rows, WINDOW_END) if end is not None and end > self.complete * 1_000}
-        return sum(row in wrong and end in known for row, end in zip(came, moments(observed, WINDOW_END), strict=True))
+        known = {end for end in timestamps(self.rows, WINDOW_END) if end is not None and end > self.complete * 1_000}
+        return sum(
+            row in wrong and end in known for row, end in zip(came, timestamps(observed, WINDOW_END), strict=True)
+        )
 
     def _updates(self, observed: pa.Table, names: list[str]) -> Account:
         """Update mode: the last row of each window and key."""
         keys = self._keys(names)
-        (came, known, must), tolerances = plain_rows([observed, self.rows, self.must()], names)
+        (came, known, must), tolerances = comparable_rows([observed, self.rows, self.rows_due()], names)
         places = [names.index(name) for name in keys]
         right = {_at(row, places): row for row in known}
         if len(right) < len(known):
-            raise ReferenceFailed(
+            raise UserReferenceError(
                 f"your reference returned two rows with the same {' and '.join(keys)}: "
                 "name all columns that tell its rows apart in engine.keys"
             )
@@ -174,7 +178,7 @@ class OwnAnswer:
         due = {_at(row, places): row for row in must}
         judged = WINDOW_END in names or self.acknowledged is None
         wrong = sum(
-            judged and not any(alike(row, right.get(key, due[key]), tolerances) for row in last[key])
+            judged and not any(rows_match(row, right.get(key, due[key]), tolerances) for row in last[key])
             for key in due
             if key in last
         )
@@ -195,11 +199,11 @@ class OwnAnswer:
         names = self._names()
         keys = self._keys(names)
         try:
-            (before, after), _ = plain_rows([early, self.rows], keys)
+            (before, after), _ = comparable_rows([early, self.rows], keys)
         except (KeyError, CannotCompareError) as error:
-            raise ReferenceFailed(f"your reference cannot be checked: {error}") from error
+            raise UserReferenceError(f"your reference cannot be checked: {error}") from error
         if {*before} - {*after}:
-            raise ReferenceFailed(
+            raise UserReferenceError(
                 f"the rows of your reference cannot be told apart by {' and '.join(keys) or 'any column'}: the values "
                 "change as more events come. Name the columns that your function groups by in engine.keys"
             )
@@ -207,7 +211,7 @@ class OwnAnswer:
     def _keys(self, names: list[str]) -> list[str]:
         absent = [name for name in self.keys if name not in names]
         if absent:
-            raise ReferenceFailed(
+            raise UserReferenceError(
                 f"engine.keys names {absent[0]!r}, which is no column of your reference; it has {', '.join(names)}"
             )
         return [name for name in names if name == WINDOW_END or name in self.keys]

@@ -1,117 +1,132 @@
-"""The end of a trial: the load ends, what is still to come arrives, and what went wrong on our side is told."""
+"""The end of a trial: the load ends, the last outputs arrive, and the counts of all parts are compared."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from streamgauge.engines.contract import Deployment
 from streamgauge.model.units import SECOND
-from streamgauge.processes.clock import Clock
+from streamgauge.processes.clock import Clock, wait_until
 from streamgauge.run.monitor.monitor import Monitor
 from streamgauge.run.trial.assemble import unwatched
-from streamgauge.run.trial.processes import Stage
+from streamgauge.run.trial.processes import OutputCount, TrialProcesses, TrialStatus
 from streamgauge.store.journal import WHOLE, read_rows
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
+from streamgauge.transports.errors import TransportError
 
-_GLANCE = 0.05
+_POLL_INTERVAL = 0.05
 _DRAIN = 20 * SECOND
-_LONG_LAG, _LONG_BATCHES = 5 * SECOND, 2.5
-"""Load in the queue from which on a trial is not drained, for it would take too long: so long, and so many of its
-micro-batches. Two of them wait just before one ends in time."""
-_MOST_BEHIND = 8
-_MOST_UNWATCHED = 1.0
-"""Seconds of a trial that the monitor may not have seen: its first look may be late."""
+_MAX_LAG, _MAX_BATCHES = 5 * SECOND, 2.5
+"""Load in the queue from which on a trial is not drained, because it would take too long: so long, and so many of its
+micro-batches. Two of them wait just before one ends on time."""
+_MAX_BEHIND = 8
+_MAX_UNMONITORED = 1.0
+"""Seconds of a trial that the monitor may not have seen: its first reading may be late."""
 
 
-def settle(stage: Stage, system: Deployment, tail: int, trigger: int, *, drain: bool = True) -> tuple[int, int]:
-    """Send the tail and let the system finish it, unless it is far behind; without ``drain`` end the load at once.
+class Drained(NamedTuple):
+    """Events of each stream whose outputs must be out, and events that were published in the end."""
 
-    Events whose windows must be out, and events published in the end. Of a system that is far behind, the last
-    micro-batch does not count: what it closes comes out with the next one, which holds the whole backlog.
+    acknowledged: Mapping[str, int]
+    published: Mapping[str, int]
+    complete: bool
+    """Whether everything was acknowledged."""
+
+
+def drain(
+    processes: TrialProcesses, deployment: Deployment, drain_ns: int, batch_ns: int, *, wait: bool = True
+) -> Drained:
+    """Send the load of the drain phase and let the system finish it, unless it is far behind; without ``wait`` end the
+    load at once.
+
+    Of a system that is far behind, the last micro-batch does not count: what it closes comes out with the next one,
+    which has the whole backlog.
     """
-    passed = Clock().monotonic_ns() - stage.start_ns
-    load = stage.trial.profile.mean_between(stage.trial.warmup or 0, passed)
-    most = max(_LONG_LAG, _LONG_BATCHES * trigger) / SECOND * load
-    drained = drain and stage.status()["lag"] <= most
-    at = passed + tail
-    for line in stage.lines:
-        if drained:
-            line.end(at)
+    passed = Clock().monotonic_ns() - processes.start_ns
+    load = processes.trial.profile.mean_between(processes.trial.warmup or 0, passed)
+    limit = max(_MAX_LAG, _MAX_BATCHES * batch_ns) / SECOND * load
+    finish = wait and processes.status().lag <= limit
+    at = passed + drain_ns
+    for control in processes.driver_controls:
+        if finish:
+            control.end(at)
         else:
-            line.stop()
+            control.stop()
 
-    def settled() -> bool:
-        now = stage.status()
-        return bool(now["done"] and (now["lag"] == 0 or not drained)) or not system.alive()
+    def finished() -> bool:
+        processes.forward(deployment.position())
+        now = processes.status()
+        return (now.done and (now.lag == 0 or not finish)) or not deployment.alive()
 
-    _await(settled, tail + _DRAIN)
-    status = stage.status()
-    return status["acknowledged" if status["lag"] == 0 else "answered"], status["published"]
-
-
-def _committed(stage: Stage) -> int:
-    return int(stage.output.status()["committed"]) if stage.output else 0
+    wait_until(finished, (drain_ns + _DRAIN) / SECOND, _POLL_INTERVAL)
+    return _drained(processes.status())
 
 
-def arrive(stage: Stage, system: Deployment, wanted: int, patience: int) -> None:
-    """Wait for so many outputs, as long as some still come: what is lost is not waited for."""
-    committed = -1
-    while committed < (now := _committed(stage)) < wanted and system.alive():
-        committed = now
-        _await(lambda: _committed(stage) > now or not system.alive(), patience)
+def _drained(status: TrialStatus) -> Drained:
+    complete = status.lag == 0
+    return Drained(
+        {name: c.acknowledged if complete else c.acknowledged_before_last for name, c in status.streams.items()},
+        {name: c.published for name, c in status.streams.items()},
+        complete,
+    )
 
 
-def _await(ready: Callable[[], bool], patience: int) -> None:
-    """Wait until it is so, at most so many nanoseconds."""
-    ends = time.monotonic() + patience / SECOND
-    while not ready() and time.monotonic() < ends:
-        time.sleep(_GLANCE)
+def await_outputs(processes: TrialProcesses, deployment: Deployment, expected: int, timeout_ns: int) -> None:
+    """Wait for so many outputs, as long as some still arrive: lost ones are not waited for."""
+    await_count(processes.output_count, deployment.alive, expected, timeout_ns)
 
 
-def disturbances(stage: Stage) -> tuple[str, ...]:
-    """What else went wrong on the driver's side, and leaves the counts of outputs as they are."""
-    return _behind(stage)
+def await_count(count: Callable[[], OutputCount], alive: Callable[[], bool], expected: int, timeout_ns: int) -> None:
+    """Return once an exact count is as high as expected, or the count has not changed for the timeout.
+
+    A count that is not exact cannot show that all outputs are there: the log of a topic also has aborted records and
+    the markers of transactions.
+    """
+    now = count()
+    while expected and alive() and not (now.exact and now.committed >= expected):
+        if not wait_until(
+            lambda known=now: count() != known or not alive(),  # type: ignore[misc]
+            timeout_ns / SECOND,
+            _POLL_INTERVAL,
+        ):
+            return
+        now = count()
 
 
-def unaccounted(stage: Stage) -> tuple[str, ...]:
+def driver_problems(processes: TrialProcesses) -> tuple[str, ...]:
+    """What went wrong on the load driver's side and leaves the counts of outputs as they are."""
+    try:
+        behind = read_rows(processes.folder / "collector-health")["behind"].to_numpy()
+    except FileNotFoundError:
+        return ()
+    late = int((behind > _MAX_BEHIND).sum())
+    if late <= 2:
+        return ()
+    return (
+        f"the collector was behind schedule for {late} s; give the load driver more cores, or produce fewer outputs",
+    )
+
+
+def unaccounted(processes: TrialProcesses) -> tuple[str, ...]:
     """Why the counts of outputs say nothing about the system under test."""
-    written = (stage.folder / "collector-health").with_suffix(WHOLE).exists()
-    return (*(() if written else ("the collector recorded nothing",)), *_unequal(stage))
+    written = (processes.folder / "collector-health").with_suffix(WHOLE).exists()
+    missing = () if written else ("the collector recorded nothing",)
+    try:
+        return (*missing, *processes.audit())
+    except TransportError as error:
+        return (*missing, f"the number of events on the broker is unknown: {error}")
 
 
 def unmonitored(monitor: Monitor | None, folder: Path, stop: int) -> tuple[str, ...]:
     """Whether the monitor saw the whole trial: seconds that it did not see must not look quiet."""
-    if monitor is None:  # this system cannot be watched, and the placement says so
+    if monitor is None:  # this system cannot be monitored, and the placement says so
         return ()
     missing = unwatched(folder, stop)
     if monitor.error is not None:
         why = f"{type(monitor.error).__name__}: {monitor.error}"
         return (f"the monitor stopped ({why}) and {missing:.1f} s of {stop} s are not recorded; repeat the trial",)
-    if missing <= _MOST_UNWATCHED:
+    if missing <= _MAX_UNMONITORED:
         return ()
     return (
-        f"the monitor recorded nothing for {missing:.1f} s of {stop} s (limit {_MOST_UNWATCHED:g} s), "
+        f"the monitor recorded nothing for {missing:.1f} s of {stop} s (limit {_MAX_UNMONITORED:g} s), "
         "so the CPU time of other processes is unknown; repeat the trial",
-    )
-
-
-def _unequal(stage: Stage) -> tuple[str, ...]:
-    """What was sent, acknowledged and stored must be one number before anything is judged."""
-    try:
-        return stage.unequal()
-    except KafkaFailure as error:
-        return (f"the number of events on the broker is unknown: {error}",)
-
-
-def _behind(stage: Stage) -> tuple[str, ...]:
-    """Whether the collector kept up."""
-    try:
-        behind = read_rows(stage.folder / "collector-health")["behind"].to_numpy()
-    except FileNotFoundError:
-        return ()
-    late = int((behind > _MOST_BEHIND).sum())
-    if late <= 2:
-        return ()
-    return (
-        f"the collector was behind schedule for {late} s; give the load driver more cores, or produce fewer outputs",
     )

@@ -1,91 +1,88 @@
-"""What is stored about how a trial was run: where, how long each phase took, what the engine reports about itself."""
+"""What is stored about how a trial was run: where, how long each phase took, and what engine and transport report."""
 
-import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TypeVar
 
 from streamgauge.engines.contract import Deployment
 from streamgauge.model.facts import (
     BROKER,
-    COLLECTOR,
-    CONTROLLER,
-    DRIVER,
-    SUT,
+    ClockDifference,
     EngineFacts,
     Phases,
     ProbeResult,
     TrialFacts,
 )
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor.usage import Role
+from streamgauge.processes.control import Json
 from streamgauge.run.trial.assemble import role_usage, update_latencies
-from streamgauge.run.trial.processes import Stage
+from streamgauge.run.trial.processes import TrialProcesses
 
+MILLI = 1_000_000
 T = TypeVar("T", EngineFacts, ProbeResult)
 
 
-def roles(stage: Stage, system: Deployment) -> tuple[Role, ...]:
-    """Whose time the monitor counts, and on which cores."""
-    found = (
-        Role(DRIVER, tuple(d.guard for d in stage.drivers), stage.placement.driver),
-        Role(COLLECTOR, (stage.collector.guard,) if stage.collector else (), stage.placement.driver),
-        Role(SUT, tuple(p.guard for p in system.processes()), stage.placement.sut),
-        Role(CONTROLLER, (os.getpid(),), ()),
-    )
-    brokers = stage.topics.kafka.processes if stage.topics else ()
-    return (*found, Role(BROKER, tuple(p.guard for p in brokers), stage.placement.driver)) if brokers else found
+def trial_facts(processes: TrialProcesses, deployment: Deployment, loaded_ns: int, stop: int) -> TrialFacts:
+    """What is known once a trial is over; the engine explains the time until ``loaded_ns``.
 
-
-def facts_of(stage: Stage, system: Deployment, loaded: int, stop: int) -> TrialFacts:
-    """How a trial was run, and the engine's own numbers of the time until ``loaded``.
-
-    Rows of windows that were emitted many times, and what roles used, count up to the second ``stop``.
+    Rows of windows that were emitted many times count up to the second ``stop``.
     """
-    warmup = stage.trial.warmup or 0
-    since, first = stage.start_ns + warmup, warmup // SECOND
-    broker = role_usage(stage.folder, BROKER, first, stop)
-    probed, failed = probe(system, since, max(since, loaded))
+    setup, warmup = processes.setup, processes.trial.warmup or 0
+    since, used = processes.start_ns + warmup, role_usage(processes.folder, BROKER, warmup // SECOND, stop)
+    probe, failed = _probe(deployment, since, max(since, loaded_ns))
+    transport = replace(processes.channel.facts(), clock=clock_difference(processes.clock_bounds))
     return TrialFacts(
-        engine=describe(system),
-        transport=stage.transport_facts(),
-        placement=stage.placement.sentence,
-        driver_cores=stage.placement.driver,
-        sut_cores=stage.placement.sut,
-        start_ns=stage.start_ns,
-        wall_ns=stage.wall_ns,
-        send_interval_ns=stage.tick_ns,
-        roles={BROKER: broker} if broker else {},
-        explanation=probed.explanation,
-        micro_batches=probed.micro_batches,
-        updates=update_latencies(stage.folder, first, stop),
+        engine=describe_engine(deployment),
+        transport=transport if transport.sentence else None,
+        placement=setup.placement.sentence,
+        driver_cores=setup.placement.driver,
+        sut_cores=setup.placement.sut,
+        start_ns=processes.start_ns,
+        wall_ns=processes.wall_ns,
+        send_interval_ns=processes.send_interval_ns,
+        roles={BROKER: used} if used else {},
+        explanation=probe.explanation,
+        micro_batches=probe.micro_batches,
+        updates=update_latencies(processes.folder, warmup // SECOND, stop),
         probe_failed=failed,
     )
 
 
-def describe(system: Deployment) -> EngineFacts:
-    """Versions and effective settings, as the engine reports them; if it cannot, the reason."""
-    found, failed = _reported(system.describe, EngineFacts())
-    return found if not failed else EngineFacts(describe_failed=failed)
+def describe_engine(deployment: Deployment) -> EngineFacts:
+    """Versions and effective settings. If the engine cannot describe itself, the reason: nothing depends on it."""
+    facts, failed = _reported(deployment.describe, EngineFacts)
+    return facts or EngineFacts(describe_failed=failed)
 
 
-def probe(system: Deployment, since_ns: int, until_ns: int) -> tuple[ProbeResult, str]:
-    """The engine's own numbers between two moments, and why there are none."""
-    return _reported(lambda: system.probe(since_ns, until_ns), ProbeResult())
+def _probe(deployment: Deployment, since_ns: int, until_ns: int) -> tuple[ProbeResult, str]:
+    """The engine's own numbers, or why it cannot report them."""
+    found, failed = _reported(lambda: deployment.probe(since_ns, until_ns), ProbeResult)
+    return found or ProbeResult(), failed
 
 
-def _reported(ask: Callable[[], T], nothing: T) -> tuple[T, str]:
-    """What an engine reports about itself. If it cannot, the reason: what was measured does not depend on it."""
+def _reported(report: Callable[[], object], kind: type[T]) -> tuple[T | None, str]:
+    """What an engine reports about itself, or why it cannot."""
     try:
-        found = ask()
-    # An engine of another package may fail in any way here, and must not take a finished trial with it.
+        found = report()
+    # An engine of another package may fail in any way here, and must not end a finished trial.
     except Exception as error:
-        return nothing, f"{type(error).__name__}: {error}"
-    if not isinstance(found, type(nothing)):
-        return nothing, f"it returned {type(found).__name__}, not {type(nothing).__name__}"
+        return None, f"{type(error).__name__}: {error}"
+    if not isinstance(found, kind):
+        return None, f"it returned {type(found).__name__}, not {kind.__name__}"
     return found, ""
 
 
-def phases(*moments: int) -> Phases:
-    """How long the parts of a trial took, from one of these five moments to the next."""
+def clock_difference(bounds: Sequence[Json]) -> ClockDifference | None:
+    """What several processes of one machine have found, as middle and half width; None if none found anything."""
+    if not bounds:
+        return None
+    low, high = max(part["low"] for part in bounds), min(part["high"] for part in bounds)
+    low, high = min(low, high), max(low, high)
+    middle, half = (low + high) / 2 / MILLI, (high - low) / 2 / MILLI
+    return ClockDifference(middle, half, sum(part["probes"] for part in bounds))
+
+
+def phases_of(*moments: int) -> Phases:
+    """Seconds of wall time from one moment to the next: starting, load, tail and checking."""
     return Phases(*(max(0, later - earlier) / SECOND for earlier, later in pairwise(moments)))

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamgauge.judge.comparable_rows import CannotCompareError, moments
-from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, STAMPS, Cells, cells, latency_rows
+from streamgauge.judge.comparable_rows import CannotCompareError, timestamps
+from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, LATENCY_COLUMNS, Cells, bucket_counts, latency_rows
 from streamgauge.run.trial.assemble import MISSING
 from streamgauge.run.trial.custom_result import WINDOW_END
 from streamgauge.store.journal import Journal
@@ -62,7 +62,7 @@ class Missing:
 
     def _cells(self, kind: str, due: Ints, since: Ints) -> Cells:
         """Counts by the second of ``due``; an output has waited ``since`` its latest event."""
-        return cells(KIND_NUMBER[kind], due, self.end - since, self.origin)  # type: ignore[index]
+        return bucket_counts(KIND_NUMBER[kind], due, self.end - since, self.origin)  # type: ignore[index]
 
 
 def of_users(rows: pa.Table, absent: Sequence[int], closed: int, end: int, origin: int) -> Missing:
@@ -71,7 +71,7 @@ def of_users(rows: pa.Table, absent: Sequence[int], closed: int, end: int, origi
     Without ``max_due``, the latest event of a row was due before its window ended: the latency is longer than the time
     since then. Windows that end after ``closed`` could not be out.
     """
-    stamp, ends = (_micros(rows, name) for name in (STAMPS["event-time"], WINDOW_END))
+    stamp, ends = (_micros(rows, name) for name in (LATENCY_COLUMNS["event-time"], WINDOW_END))
     nowhere = np.full(len(rows), -1, np.int64)
     known = nowhere if stamp is None else stamp
     until = nowhere if ends is None else ends
@@ -89,7 +89,7 @@ def _micros(rows: pa.Table, name: str) -> Ints | None:
     if name not in rows.column_names:
         return None
     try:
-        found = moments(rows, name)
+        found = timestamps(rows, name)
     except CannotCompareError:
         return None
     return np.array([-1 if moment is None else moment // _MICRO for moment in found], np.int64)

@@ -1,6 +1,7 @@
-"""After a trial: what came out, against the reference answer."""
+"""After a trial: its outputs, compared with the reference result of the workload or of the user."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from streamgauge.engines.contract import Promise, Watermark
-from streamgauge.judge.outputs import closed_until, compare
+from streamgauge.engines.contract import CustomJob, ReferenceFunction, Watermark
+from streamgauge.judge.outputs import closed_until, compare_outputs
+from streamgauge.model.options import Params
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import Trial
-from streamgauge.run.collector.counts import STAMPS, countable
-from streamgauge.run.trial.custom_result import WINDOW_END, OwnAnswer
+from streamgauge.run.collector.counts import LATENCY_COLUMNS, countable
+from streamgauge.run.trial.custom_result import WINDOW_END, CustomResult, UserReferenceError
 from streamgauge.run.trial.missing_outputs import Missing, of_users
-from streamgauge.run.trial.reference_function import ONE_CALL, Reference
+from streamgauge.run.trial.processes import plan_length
+from streamgauge.run.trial.reference_function import ONE_CALL, UserReference
+from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.store.journal import read_parts
-from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stream, Workload
+from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stream, Workload, plans_of
 from streamgauge.workloads.parameters import Windowed
 
 Ints = npt.NDArray[np.int64]
@@ -29,136 +33,181 @@ _CONFIRMED = 50_000_000
 """Up to so many events, faults that were found in slices of them are confirmed with all of them at once."""
 
 
+def plans_of_trial(setup: TrialSetup, drain_ns: int) -> dict[str, Plan]:
+    """The plan of each stream of a trial, as its load drivers have it."""
+    return plans_of(setup.workload.streams(setup.params), setup.trial.profile, plan_length(setup.trial, drain_ns))
+
+
 @dataclass(frozen=True)
 class OutputCheck:
     """The reference result of one trial, once it is known how many events were acknowledged and published.
 
-    What was acknowledged says which windows must be out; a system may be further than it has said, so the result
-    goes as far as events were published. The events are those of one stream.
+    What was acknowledged decides which windows must be out; a system may be further than it has acknowledged, so the
+    result goes as far as events were published.
     """
 
     workload: Workload[Any]
     trial: Trial
-    plan: Plan
-    promise: Promise = Promise()
+    params: Params
+    plans: Mapping[str, Plan]
+    custom: CustomJob | None = None
+    updates: bool = False
+    """A window may be emitted many times, and its last row must be right."""
     origin: int = 0
-    acknowledged: int = 0
-    published: int = 0
+    acknowledged: Mapping[str, int] = field(default_factory=dict)
+    published: Mapping[str, int] = field(default_factory=dict)
+    reference_function: ReferenceFunction | None = None
 
-    @cached_property
-    def _params(self) -> Any:  # noqa: ANN401 - the parameters of any workload
-        return self.workload.params.from_resolved(self.trial.params)
+    @classmethod
+    def of(cls, setup: TrialSetup, plans: Mapping[str, Plan]) -> "OutputCheck":
+        """The check of a trial that is to begin. Raises UserCodeFailed if the user's reference cannot be imported."""
+        custom = setup.traits.custom if setup.check_outputs else None
+        function = custom.load_reference() if custom and custom.load_reference else None
+        return cls(
+            setup.workload,
+            setup.trial,
+            setup.params,
+            plans,
+            setup.traits.custom,
+            setup.traits.updates,
+            reference_function=function,
+        )
+
+    def at(self, origin: int, acknowledged: Mapping[str, int], published: Mapping[str, int]) -> "OutputCheck":
+        """The same, once the load is over. ``origin`` is when it began, in nanoseconds since 1970."""
+        return replace(self, origin=origin, acknowledged=acknowledged, published=published)
 
     @cached_property
     def _contract(self) -> OutputContract:
-        return self.workload.output(self._params)
+        return self.workload.output(self.params)
 
     @cached_property
-    def _stream(self) -> Stream:
-        (stream,) = self.workload.streams(self._params)
-        return stream
+    def _only_stream(self) -> Stream:
+        """The stream of events, where a check is possible for one stream only."""
+        streams = self.workload.streams(self.params)
+        if len(streams) > 1:
+            raise UserReferenceError(
+                f"a reference function supports one stream of events, and {self.workload.name} has {len(streams)}; "
+                "remove engine.reference"
+            )
+        return streams[0]
+
+    @property
+    def _plan(self) -> Plan:
+        return self.plans[self._only_stream.name]
+
+    @property
+    def _events_acknowledged(self) -> int:
+        return self.acknowledged[self._only_stream.name]
+
+    @property
+    def _events_published(self) -> int:
+        return self.published[self._only_stream.name]
 
     @property
     def _inputs(self) -> Inputs:
-        return Inputs({self._stream.name: self.plan}, self.trial.seed, self.origin)
+        return Inputs(self.plans, self.trial.seed, self.origin)
 
     @cached_property
-    def _answer(self) -> Columns | None:
-        result = None if self.promise.own else self.workload.reference(self._params, self._inputs)
-        return result.until({self._stream.name: self.published}) if result else None
+    def _expected(self) -> Columns | None:
+        result = None if self.custom else self.workload.reference(self.params, self._inputs)
+        return result.until(self.published) if result else None
 
     @cached_property
-    def _reference(self) -> Reference | None:
-        expected = self.promise.expected
-        if expected is None:
+    def _reference(self) -> UserReference | None:
+        if self.reference_function is None:
             return None
-        source = self.workload.events(self._params, self._stream.name, self._inputs)
-        return Reference(expected, self._stream, source, self.plan, self.origin, self.trial.params)
+        stream = self._only_stream
+        source = self.workload.events(self.params, stream.name, self._inputs)
+        return UserReference(self.reference_function, stream, source, self._plan, self.origin, self.trial.params)
 
     @cached_property
-    def _own(self) -> OwnAnswer | None:
-        """What the user's own reference says: of all that was published, required as far as it was acknowledged."""
+    def _custom(self) -> CustomResult | None:
+        """The result of the user's reference: of all that was published, required as far as it was acknowledged."""
         reference = self._reference
-        return None if reference is None else self._own_answer(reference, reference.answer(self.published))
+        return None if reference is None else self._custom_result(reference, reference.answer(self._events_published))
 
-    def _own_answer(self, reference: Reference, said: pa.Table) -> OwnAnswer:
-        early, wins = None, self.promise.last_row_wins
-        if WINDOW_END not in said.column_names and self.acknowledged < self.published:
-            early = reference.whole(self.acknowledged)
-        complete = closed_until(self.plan, self.origin, self.published, 0)
-        answer = OwnAnswer(said, self._closed, early, complete, last_row_wins=wins, keys=self._keys(said))
-        if wins and not self.promise.keys:
-            answer.check_keys(reference.answer(self.published // 2))
-        return answer
+    def _custom_result(self, reference: UserReference, rows: pa.Table) -> CustomResult:
+        early, keys = None, self.custom.keys if self.custom else ()
+        if WINDOW_END not in rows.column_names and self._events_acknowledged < self._events_published:
+            early = reference.whole(self._events_acknowledged)
+        complete = closed_until(self._plan, self.origin, self._events_published, 0)
+        result = CustomResult(
+            rows, self._closed_until, early, complete, last_row_wins=self.updates, keys=self._keys(rows)
+        )
+        if self.updates and not keys:
+            result.check_keys(reference.answer(self._events_published // 2))
+        return result
 
-    def _keys(self, said: pa.Table) -> tuple[str, ...]:
+    def _keys(self, rows: pa.Table) -> tuple[str, ...]:
         """The key columns of the user's outputs: as the user names them, else those that the events have too."""
-        named = ("window_start", *(name for name, _ in self._stream.schema))
-        return self.promise.keys or tuple(name for name in said.column_names if name in named)
+        named = ("window_start", *(name for name, _ in self._only_stream.schema))
+        keys = self.custom.keys if self.custom else ()
+        return keys or tuple(name for name in rows.column_names if name in named)
 
     @property
     def _watermark(self) -> int:
-        return self._params.watermark if isinstance(self._params, Windowed) else 0
+        return self.params.watermark if isinstance(self.params, Windowed) else 0
 
     @property
     def _window(self) -> int:
-        """Microseconds; where every event is an output of its own, the one event that it holds."""
-        return self._params.window // MICRO if isinstance(self._params, Windowed) else 1
+        """Microseconds; if every event is one output, the one event that it contains."""
+        return self.params.window // MICRO if isinstance(self.params, Windowed) else 1
 
     @property
-    def _closed(self) -> int:
-        """End of the last window that must be out; where there are none, how many events must be."""
-        if self._contract.one_output_per_event and not self.promise.own:
-            return self.acknowledged
+    def _closed_until(self) -> int:
+        """End of the last window that must be out; without windows, how many events must be."""
+        if self._contract.one_output_per_event and not self.custom:
+            return self._events_acknowledged
         return self._closed_by(self.acknowledged)
 
-    def closed_rows(self, reported: Watermark | None = None) -> int:
-        """How many rows must be out by now; 0 where there is no answer. ``reported`` is the job's own watermark."""
-        if self._own is not None:
-            closed = self._closed
+    def rows_due(self, reported: Watermark | None = None) -> int:
+        """How many rows must be out by now; 0 without a reference. ``reported`` is the watermark of the job itself."""
+        if self._custom is not None:
+            closed = self._closed_until
             if reported is not None:
-                closed = closed_until(self.plan, self.origin, self.acknowledged, reported.delay * MICRO)
-            return len(replace(self._own, closed=closed).must())
-        if self._answer is None:
+                closed = closed_until(self._plan, self.origin, self._events_acknowledged, reported.delay * MICRO)
+            return len(replace(self._custom, closed=closed).rows_due())
+        if self._expected is None:
             return 0
-        return int(np.count_nonzero(self._answer[self._contract.identity[0]] + self._window <= self._closed))
+        return int(np.count_nonzero(self._expected[self._contract.identity[0]] + self._window <= self._closed_until))
 
     def account(self, folder: Path, reported: Watermark | None = None, end: int | None = None) -> Account:
-        """Count what is lost, double, wrong or late. Without an answer nothing is checked, and that is said.
+        """Count what is lost, duplicate, wrong or late. Without a reference nothing is checked.
 
-        A job of the user's own must have put out what the watermark has passed that it ``reported``. Outputs that never
-        came are written down with what they had waited at ``end``, nanoseconds after the load began.
+        A user's job must have emitted what the watermark has passed that it ``reported``. Outputs that never came are
+        recorded with the time that they had waited at ``end``, nanoseconds after the load began.
         """
         table = _outputs(folder)
-        if self._own is not None and self._reference is not None:
-            return self._own_account(folder, table, reported, end)
-        if self._answer is None:
+        if self._custom is not None and self._reference is not None:
+            return self._custom_account(folder, table, reported, end)
+        if self._expected is None:
             return Account(observed=len(table) if table is not None else 0)
         observed = _observed(table)
         if not observed:
-            observed = {name: np.zeros(0, np.int64) for name in self._answer}
+            observed = {name: np.zeros(0, np.int64) for name in self._expected}
         # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
-        updated = self.promise.last_row_wins and not self._contract.one_output_per_event
-        found = compare(
-            self._answer,
+        updated = self.updates and not self._contract.one_output_per_event
+        found = compare_outputs(
+            self._expected,
             observed,
             window=self._window,
-            closed=self._closed,
+            closed=self._closed_until,
             watermark=self._watermark // MICRO,
             # later than a stall after its window could close, an output is late
             lateness=None if updated or self._contract.one_output_per_event else self.trial.stall // MICRO,
             last_row_wins=updated,
-            settled=self.acknowledged == self.published,
+            all_acknowledged=self.acknowledged == self.published,
             identity=self._contract.identity,
         )
-        if end is not None and STAMPS["event-time"] in self._answer:
-            self._missing(self._answer, found.absent, end).keep(folder)
-        return replace(found.account, first_close=self._first_close(self._answer))
+        if end is not None and LATENCY_COLUMNS["event-time"] in self._expected:
+            self._missing(self._expected, found.absent, end).keep(folder)
+        return replace(found.account, first_close=self._first_close(self._expected))
 
     def _missing(self, answer: Columns, absent: Ints, end: int) -> Missing:
         """The rows of the workload's own answer that did not come; windows that could not be out are left out."""
-        starts, stamps = answer[self._contract.identity[0]], answer[STAMPS["event-time"]]
-        due = self.published if self._contract.one_output_per_event else self._closed_by(self.published)
+        starts, stamps = answer[self._contract.identity[0]], answer[LATENCY_COLUMNS["event-time"]]
+        due = self._events_published if self._contract.one_output_per_event else self._closed_by(self.published)
         came = np.ones(len(starts), bool)
         came[absent] = False
         out = absent[starts[absent] <= due - self._window]
@@ -169,29 +218,30 @@ class OutputCheck:
         """Microseconds since 1970 of a moment in nanoseconds after the load began."""
         return self.origin // MICRO + end // MICRO
 
-    def _own_account(
+    def _custom_account(
         self, folder: Path, table: pa.Table | None, reported: Watermark | None, end: int | None
     ) -> Account:
-        reference, own = self._reference, self._own
+        reference, custom = self._reference, self._custom
         assert reference is not None
-        assert own is not None
-        closed = reported.passed if reported else self._closed
-        if self.promise.last_row_wins and self.acknowledged == self.published:
+        assert custom is not None
+        closed = reported.passed if reported else self._closed_until
+        if self.updates and self.acknowledged == self.published:
             closed = _NEVER  # all is acknowledged, so the last rows are final: no window has to close
-        found = replace(own, closed=closed).account(table)
-        if (found.lost or found.duplicate or found.wrong) and ONE_CALL < self.published <= _CONFIRMED:
+        found = replace(custom, closed=closed).account(table)
+        if (found.lost or found.duplicate or found.wrong) and ONE_CALL < self._events_published <= _CONFIRMED:
             # that slices are possible was shown on samples only: a fault counts once all events confirm it
-            own = self._own_answer(reference, reference.whole(self.published))
-            found = replace(own, closed=closed).account(table)
+            custom = self._custom_result(reference, reference.whole(self._events_published))
+            found = replace(custom, closed=closed).account(table)
         delay = reported.delay if reported else self._watermark // MICRO
         if end is not None and (found.lost or found.not_reached) and _stamped(table):
-            due = closed_until(self.plan, self.origin, self.published, delay * MICRO)
-            of_users(own.rows, own.absent(table), due, self._ended(end), self.origin // MICRO).keep(folder)
-        first = own.first_window()
+            due = closed_until(self._plan, self.origin, self._events_published, delay * MICRO)
+            of_users(custom.rows, custom.absent(table), due, self._ended(end), self.origin // MICRO).keep(folder)
+        first = custom.first_window()
         return found if first is None else replace(found, first_close=max(0, first + delay * MICRO - self.origin))
 
-    def _closed_by(self, events: int) -> int:
-        return closed_until(self.plan, self.origin, events, self._watermark)
+    def _closed_by(self, events: Mapping[str, int]) -> int:
+        """A window closes once the slowest stream has passed its end."""
+        return min(closed_until(self.plans[name], self.origin, n, self._watermark) for name, n in events.items())
 
     def _first_close(self, answer: Columns) -> int:
         """Nanoseconds after the load began at which the first window closes; 0 where there are none."""
@@ -210,7 +260,7 @@ def _outputs(folder: Path) -> pa.Table | None:
 def _stamped(table: pa.Table | None) -> bool:
     """Whether outputs have the due time of their latest event, or none came: otherwise no latency of those that came is
     known, and those that never came would be all there are."""
-    return table is None or STAMPS["event-time"] in countable(table)[0].column_names
+    return table is None or LATENCY_COLUMNS["event-time"] in countable(table)[0].column_names
 
 
 def _observed(table: pa.Table | None) -> dict[str, Ints]:

@@ -1,262 +1,273 @@
-"""Perform: one trial on real processes. Trial → Recording, for engines with processes of their own.
+"""Perform: one trial on real processes. TrialSetup → Recording.
 
-Drivers, collector and system under test are started through the launcher, the load begins in step, and the
-journals that they write are put together second by second. The trial ends when the watch says so, or at once
-when the queue is full, the system under test is gone, stalls or drops its connection, or the driver fails.
-Then a tail closes the last windows, and the outputs are checked against the reference answer.
+Load drivers and collector are started, the load begins at one moment for all, and the journals that they write are put
+together second by second. The trial ends when the early-stop rule decides, or immediately when the queue is full, the
+system under test ends, stalls or disconnects, or the load driver fails. Then a drain phase closes the last windows, and
+the outputs are compared with the reference result.
 """
 
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
-from pyarrow import flight
-
-from streamgauge.engines.contract import Deployment, RealEngine, Standing, UsersCodeFailed, reported
-from streamgauge.model.facts import TrialFacts
+from streamgauge.engines.contract import Deployment, UserCodeFailed, watermark_of
+from streamgauge.model.facts import EngineFacts, TrialFacts
 from streamgauge.model.seconds import Account, join
-from streamgauge.model.trial import Ending, Outcome, Recording, Trial
+from streamgauge.model.trial import Ending, Outcome, Recording
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.processes.clock import Clock
-from streamgauge.processes.control import LineError
+from streamgauge.processes.control import ControlError, ControlRefused
 from streamgauge.processes.launch import Launcher, LaunchError
-from streamgauge.processes.placement import place
+from streamgauge.processes.placement import controller_pinned
 from streamgauge.run.monitor.monitor import Monitor, available
 from streamgauge.run.trial.assemble import assemble, newest
-from streamgauge.run.trial.custom_result import ReferenceFailed
-from streamgauge.run.trial.drain import arrive, disturbances, settle, unaccounted, unmonitored
-from streamgauge.run.trial.facts import describe, facts_of, phases, roles
-from streamgauge.run.trial.outputs import OutputCheck
-from streamgauge.run.trial.processes import Rewrite, Stage, finish, horizon, pinned, staged, start
-from streamgauge.run.trial.setup import Keeper, Listener, Watcher
+from streamgauge.run.trial.custom_result import UserReferenceError
+from streamgauge.run.trial.drain import await_outputs, drain, driver_problems, unaccounted, unmonitored
+from streamgauge.run.trial.facts import describe_engine, phases_of, trial_facts
+from streamgauge.run.trial.outputs import OutputCheck, plans_of_trial
+from streamgauge.run.trial.processes import TrialProcesses, open_processes
+from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.run.trial.supervise import (
-    Progress,
+    CHANNEL_ERRORS,
+    StallDetector,
+    connection_lost,
+    exited_process,
     no_acknowledgement,
-    who_is_gone,
-    why_broken,
-    why_unanswered,
-    why_unready,
+    not_ready,
+    stop_reason,
 )
 from streamgauge.store.journal import read_rows
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
-from streamgauge.workloads.contract import Workload
+from streamgauge.transports.errors import TransportError
 
-if TYPE_CHECKING:
-    from streamgauge.transports.kafka.transport import Kafka
-
-_GLANCE = 0.1
-_TAIL = SECOND
-"""How long the load goes on after the judged seconds, beyond the watermark: every window that ends in them closes."""
-_SILENCE = 5 * SECOND
-"""How long after the tail no output may come before those that are missing count as lost."""
-_UNWRITTEN = 60 * SECOND
-"""How long a driver may take to write a second down: on a busy machine some seconds, never so long."""
-_WHOLE = ("completed", "decided")
-
-
-def perform(
-    trial: Trial,
-    engine: RealEngine,
-    workload: Workload[Any],
-    watch: Watcher,
-    partial: Keeper,
-    *,
-    listener: Listener,
-    runtime: Path | None = None,
-    rewrite: Rewrite = lambda order: order,
-    standing: Standing | None = None,
-    checked: bool = True,
-    kafka: "Kafka | None" = None,
-) -> Recording:
-    """Run one trial to its end and return what happened in it.
-
-    A ``standing`` system serves it, else the engine starts one for it. What is not ``checked`` has no tail. On
-    ``kafka`` its events and outputs travel, where the trial says so.
-    """
-    if trial.transport.name == "kafka" and kafka is None:
-        raise ValueError("a trial on Kafka needs the Kafka of its run")
-    folder, placement = partial.path, place(trial.options)
-    tail = int(trial.params.get("watermark", 0)) + _TAIL if checked else 0
-    begun = Clock().monotonic_ns()
-    try:
-        promise = engine.promise(trial.options)
-        check = OutputCheck(workload, trial, trial.profile.plan(horizon(trial, tail)), promise)
-        with (
-            pinned(placement.driver),
-            Launcher(runtime) as launcher,
-            staged(trial, folder, placement, launcher, tail, rewrite=rewrite, promise=promise, kafka=kafka) as scene,
-        ):
-            stage, endpoints = scene
-            try:
-                served = standing.serve(trial, endpoints) if standing else engine.deploy(trial, endpoints, launcher)
-                with served as system:
-                    show = _Show(stage, system, check, tail, engine.trigger(trial.options), begun)
-                    return _conduct(show, watch, partial, listener=listener)
-            except (LaunchError, LineError, flight.FlightError) as error:  # while the other processes still run
-                outcome = why_unready(stage, error)
-    except UsersCodeFailed as error:
-        outcome = Outcome("crashed", str(error), error.trace, users_fault=True)
-    except (LaunchError, KafkaFailure) as error:
-        fallen = kafka.fallen() if kafka else ""
-        outcome = Outcome("driver-failed", fallen or f"it did not start: {error}")
-    facts = TrialFacts(engine.describe(trial.options), placement=placement.sentence)
-    return Recording(trial, join([]), outcome, facts)
+_POLL_INTERVAL = 0.1
+_DRAIN = SECOND
+"""How long the load goes on after the measurement, beyond the watermark: every window that ends in it closes."""
+_QUIET = 5 * SECOND
+"""How long after the drain no output may arrive before missing ones count as lost."""
+_UNWRITTEN_LIMIT = 60 * SECOND
+"""How long a load driver may take to write a second down: on a busy machine some seconds, never so long."""
+_RAN_TO_END = ("completed", "decided")
 
 
 @dataclass(frozen=True, slots=True)
-class _Show:
-    """A trial on its stage: what it is checked against, how long its tail is, how far its micro-batches are apart, and
-    when it began to be set up."""
+class RunningTrial:
+    """A trial while its job runs."""
 
-    stage: Stage
-    system: Deployment
+    setup: TrialSetup
+    processes: TrialProcesses
+    deployment: Deployment
     check: OutputCheck
-    tail: int
-    trigger: int
-    begun: int
+    drain_ns: int
+    began_ns: int
+    """When it began to be set up."""
 
 
-def _conduct(show: _Show, watch: Watcher, partial: Keeper, *, listener: Listener) -> Recording:
-    stage, system = show.stage, show.system
-    described = describe(system)
-    gone = who_is_gone(stage, system)
-    if gone:  # it never consumed: nothing is published for it
-        facts = TrialFacts(described, placement=stage.placement.sentence)
-        return Recording(stage.trial, join([]), _unready(system, gone), facts)
-    if stage.topics is not None and stage.output is not None and described.outputs:
-        stage.output.expect(described.outputs)
-    monitor = Monitor(roles(stage, system), stage.folder) if available() else None
+class Ended(NamedTuple):
+    """How the load of a trial ended, and what its outputs were worth."""
+
+    ending: Ending
+    detail: str
+    account: Account = Account()
+    closed_ns: int = 0
+    """When all outputs were there, and the comparison began."""
+    trace: tuple[str, ...] = ()
+    user_error: bool = False
+
+
+def perform(setup: TrialSetup) -> Recording:
+    """Run one trial to its end on the system of the setup, and return what happened in it."""
+    began, trial, system = Clock().monotonic_ns(), setup.trial, setup.system
+    if system is None:
+        raise ValueError("a trial on real processes needs a system")
+    drain_ns = int(trial.params.get("watermark", 0)) + _DRAIN if setup.check_outputs else 0
     try:
-        start(stage, monitor)
-        ending, detail, stop = _load(stage, system, watch, partial, listener=listener)
+        check = OutputCheck.of(setup, plans_of_trial(setup, drain_ns))
+        with (
+            controller_pinned(setup.placement.driver),
+            Launcher(setup.context.limits.runtime) as launcher,
+            open_processes(setup, launcher, drain_ns) as processes,
+        ):
+            try:
+                with system.deploy(processes.job_run()) as deployment:
+                    return _run(RunningTrial(setup, processes, deployment, check, drain_ns, began))
+            except (LaunchError, ControlError, ControlRefused) as error:  # while the other processes still run
+                outcome = not_ready(processes, error)
+    except UserCodeFailed as error:
+        outcome = Outcome("crashed", str(error), error.trace, users_fault=True)
+    except (LaunchError, ControlError, ControlRefused, TransportError) as error:
+        transport = setup.context.transport
+        reason = transport.failure() if transport else ""
+        outcome = Outcome("driver-failed", reason or f"it did not start: {error}")
+    return Recording(trial, join([]), outcome, unstarted_facts(setup))
+
+
+def unstarted_facts(setup: TrialSetup) -> TrialFacts:
+    """What is known of a trial whose job never ran."""
+    engine = EngineFacts(name=setup.engine.name, options=setup.trial.options)
+    return TrialFacts(engine=engine, placement=setup.placement.sentence)
+
+
+def _run(running: RunningTrial) -> Recording:
+    setup, processes, deployment = running.setup, running.processes, running.deployment
+    engine = describe_engine(deployment)
+    gone = exited_process(processes, deployment)
+    if gone:  # it never consumed: nothing is published for it
+        facts = replace(unstarted_facts(setup), engine=engine)
+        return Recording(setup.trial, join([]), _unready(running, gone), facts)
+    if engine.outputs is not None and processes.collector_control is not None:
+        processes.collector_control.set_output_schema(engine.outputs)
+    monitor = Monitor(processes.roles(), processes.folder) if available() else None
+    try:
+        processes.start(monitor)
+        ending, detail, stop = _load(running)
         loaded = Clock().monotonic_ns()
-        users, trace = False, tuple[str, ...]()
-        ending, detail, account, closed = _close(show, (ending, detail))
-    except ReferenceFailed as error:
-        ending, detail, account, closed = "crashed", str(error), Account(), Clock().monotonic_ns()
-        users, trace = True, error.trace
+        ended = _finish(running, ending, detail)
+    except UserReferenceError as error:
+        now = Clock().monotonic_ns()
+        ended = Ended("crashed", str(error), closed_ns=now, trace=error.trace, user_error=True)
     finally:
         if monitor is not None:
             monitor.stop()
-    seconds = assemble(stage.folder, len(stage.drivers), stage.placement, stop)
-    facts = facts_of(stage, system, loaded, seconds.stop)
-    failure = system.failure()
-    blamed = users or (ending == "crashed" and failure is not None and failure.users)
-    blamed = blamed or (ending == "crashed" and bool(stage.unstamped) and show.check.promise.own)
-    lives = ending != "driver-failed"
-    disturbed = (*disturbances(stage), *unmonitored(monitor, stage.folder, seconds.stop)) if lives else ()
-    log = trace if users else () if stage.unstamped else _log(system, ending)
-    unknown = unaccounted(stage) if lives else ()
-    outcome = Outcome(ending, detail, log, account, disturbed, unknown, watch.silence, blamed)
-    took = phases(show.begun, stage.start_ns, loaded, closed, Clock().monotonic_ns())
-    return Recording(stage.trial, seconds, outcome, replace(facts, phases=took))
+    return _recording(running, ended, stop, loaded, monitor)
 
 
-def _unready(system: Deployment, gone: tuple[Ending, str]) -> Outcome:
+def _recording(running: RunningTrial, ended: Ended, stop: int, loaded_ns: int, monitor: Monitor | None) -> Recording:
+    """What happened, from the journals of all processes."""
+    setup, processes = running.setup, running.processes
+    seconds = assemble(processes.folder, len(processes.drivers), setup.placement, stop)
+    intact = ended.ending != "driver-failed"
+    monitored = unmonitored(monitor, processes.folder, seconds.stop)
+    log = ended.trace if ended.user_error else () if processes.unstamped else _log(running, ended.ending)
+    outcome = Outcome(
+        ended.ending,
+        ended.detail,
+        log,
+        ended.account,
+        (*driver_problems(processes), *monitored) if intact else (),
+        unaccounted(processes) if intact else (),
+        setup.early_stop.silence,
+        _user_error(running, ended),
+    )
+    facts = trial_facts(processes, running.deployment, loaded_ns, seconds.stop)
+    moments = (running.began_ns, processes.start_ns, loaded_ns, ended.closed_ns, Clock().monotonic_ns())
+    return Recording(setup.trial, seconds, outcome, replace(facts, phases=phases_of(*moments)))
+
+
+def _user_error(running: RunningTrial, ended: Ended) -> bool:
+    """Whether the user's own code is the cause of how the trial ended."""
+    if ended.user_error or ended.ending != "crashed":
+        return ended.user_error
+    failure = running.deployment.failure()
+    by_engine = failure is not None and failure.user_error
+    return by_engine or (bool(running.processes.unstamped) and running.setup.traits.custom is not None)
+
+
+def _unready(running: RunningTrial, gone: tuple[Ending, str]) -> Outcome:
     """The outcome of a trial that ended before its load began."""
     ending, detail = gone
     if ending != "crashed":
         return Outcome(ending, detail)
-    failure = system.failure()
-    users = failure is not None and failure.users
-    return Outcome(ending, detail, _log(system, ending), users_fault=users, unready=True)
+    failure = running.deployment.failure()
+    user_error = failure is not None and failure.user_error
+    return Outcome(ending, detail, _log(running, ending), users_fault=user_error, unready=True)
 
 
-def _log(system: Deployment, ending: Ending) -> tuple[str, ...]:
-    """The lines that help: the trace of what failed, else the last of the log."""
-    failure = system.failure()
+def _log(running: RunningTrial, ending: Ending) -> tuple[str, ...]:
+    """The lines that help: the trace of what failed, else the end of the log."""
+    failure, system = running.deployment.failure(), running.setup.system
     if failure is not None and failure.trace:
         return failure.trace
-    return tuple(line for p in system.processes() for line in p.tail(8)) if ending in ("crashed", "stalled") else ()
+    if ending not in ("crashed", "stalled") or system is None:
+        return ()
+    return tuple(line for group in system.processes().values() for p in group for line in p.tail(8))
 
 
-def _close(show: _Show, ended: tuple[Ending, str]) -> tuple[Ending, str, Account, int]:
-    """Send the tail, write everything down and check the outputs. What fails here is how the trial ended.
+def _load(running: RunningTrial) -> tuple[Ending, str, int]:
+    """The load, until it is decided or has to stop; how it ended and how many seconds count."""
+    setup, processes, deployment = running.setup, running.processes, running.deployment
+    seen, before = 0, join([])
+    detector = StallDetector(setup.trial.stall)
+    while True:
+        time.sleep(_POLL_INTERVAL)
+        stop = stop_reason(processes, deployment, detector)
+        if not stop and Clock().monotonic_ns() - processes.start_ns < (seen + 2) * SECOND:
+            continue  # no further second can be closed yet: the journals are not read in vain
+        closed = _closed_seconds(processes)
+        stop = stop or _unusable_outputs(running) or _silent(processes, closed)
+        ready = closed - (0 if stop else 1)  # the collector needs a moment for the last one
+        if ready > seen:
+            seconds = assemble(processes.folder, len(processes.drivers), setup.placement, ready)
+            stretch = newest(before, seconds)
+            setup.recorder.append(stretch)
+            setup.context.observer.progressed(setup.trial, stretch)
+            seen, before = ready, seconds
+            if not stop and setup.early_stop.due(seen) and setup.early_stop.decided(seconds):
+                whole = seen * SECOND >= (setup.trial.warmup or 0) + setup.trial.duration
+                if setup.early_stop.stalled:
+                    return "stalled", no_acknowledgement(setup.trial.stall), seen
+                return ("completed" if whole else "decided"), "", seen
+        if stop:
+            return (*stop, seen)
 
-    Also the moment at which all was there, and the check began.
-    """
-    stage, system, check, waited = show.stage, show.system, None, 0
+
+def _finish(running: RunningTrial, ending: Ending, detail: str) -> Ended:
+    """Send the load of the drain phase, write everything down and compare the outputs. What fails here is how the trial
+    ended."""
+    processes, deployment, check, waited = running.processes, running.deployment, None, 0
     try:
-        if ended[0] != "driver-failed" and show.tail:
-            check = _wind_up(show, whole=ended[0] in _WHOLE)
+        if ending != "driver-failed" and running.drain_ns:
+            check = _drain(running, whole=ending in _RAN_TO_END)
             waited = Clock().monotonic_ns()
-            gone = who_is_gone(stage, system)
-            ended = gone if gone and (gone[0] == "driver-failed" or ended[0] in _WHOLE) else ended
-        system.end()  # before its queue goes away under it
-        finish(stage)
-        unusable = stage.unreadable or stage.unstamped
-        if unusable and ended[0] in _WHOLE:
-            ended = "crashed", unusable
-    except (flight.FlightError, KafkaFailure) as error:
-        ended = why_unanswered(stage, system, error)
+            gone = exited_process(processes, deployment)
+            if gone and (gone[0] == "driver-failed" or ending in _RAN_TO_END):
+                ending, detail = gone
+        deployment.end()  # before its queue is removed
+        processes.close_journals()
+        unusable = processes.unreadable or processes.unstamped
+        if unusable and ending in _RAN_TO_END:
+            ending, detail = "crashed", unusable
+    except CHANNEL_ERRORS as error:
+        ending, detail = connection_lost(processes, deployment, error)
     closed, account = Clock().monotonic_ns(), Account()
-    if check and ended[0] != "driver-failed":  # without a whole driver nobody knows what should have come out
-        account = check.account(stage.folder, reported(system), waited - stage.start_ns)
-    return (*ended, account, closed)
+    if check and ending != "driver-failed":  # without a whole load driver it is not known what should have come out
+        account = check.account(processes.folder, watermark_of(deployment), waited - processes.start_ns)
+    return Ended(ending, detail, account, closed)
 
 
-def _wind_up(show: _Show, whole: bool) -> OutputCheck:
-    """Let what is still to come arrive; the answer to all that was acknowledged."""
-    stage = show.stage
-    # what only tells where to look further has no tail: it is checked as far as it came
-    tail = show.tail if whole and not stage.trial.may_end_early else 0
-    drain = tail > 0 or show.check.promise.last_row_wins
-    acknowledged, published = settle(stage, show.system, tail, show.trigger, drain=drain)
-    check = replace(show.check, origin=stage.wall_ns, acknowledged=acknowledged, published=published)
-    if whole or stage.status()["full"]:
-        arrive(stage, show.system, check.closed_rows(reported(show.system)), show.tail + 2 * show.trigger + _SILENCE)
+def _drain(running: RunningTrial, whole: bool) -> OutputCheck:
+    """Let the last outputs arrive; the check of all that was acknowledged."""
+    setup, processes, deployment = running.setup, running.processes, running.deployment
+    # a trial that only guides the search has no drain phase: it is checked as far as it came
+    drain_ns = running.drain_ns if whole and not setup.trial.may_end_early else 0
+    batch_ns = setup.traits.batch_interval_ns
+    drained = drain(processes, deployment, drain_ns, batch_ns, wait=drain_ns > 0 or setup.traits.updates)
+    check = running.check.at(processes.wall_ns, drained.acknowledged, drained.published)
+    if whole or processes.status().full:
+        expected = check.rows_due(watermark_of(deployment))
+        await_outputs(processes, deployment, expected, running.drain_ns + 2 * batch_ns + _QUIET)
     return check
 
 
-def _load(
-    stage: Stage, system: Deployment, watch: Watcher, partial: Keeper, *, listener: Listener
-) -> tuple[Ending, str, int]:
-    """The load, until it is decided or broken off; how it ended and how many seconds count."""
-    seen, before = 0, join([])
-    progress = Progress(stage.trial.stall)
-    while True:
-        time.sleep(_GLANCE)
-        broken = why_broken(stage, system, progress)
-        if not broken and Clock().monotonic_ns() - stage.start_ns < (seen + 2) * SECOND:
-            continue  # no further second can be closed yet: the journals are not read for nothing
-        closed = _closed_seconds(stage)
-        broken = broken or _unusable_outputs(stage, system) or _silent(stage, closed)
-        ready = closed - (0 if broken else 1)  # the collector needs a moment for the last one
-        if ready > seen:
-            seconds = assemble(stage.folder, len(stage.drivers), stage.placement, ready)
-            stretch = newest(before, seconds)
-            partial.append(stretch)
-            listener.progressed(stage.trial, stretch)
-            seen, before = ready, seconds
-            if not broken and watch.wants(seen) and watch.look(seconds):
-                whole = seen * SECOND >= (stage.trial.warmup or 0) + stage.trial.duration
-                if watch.stalled:
-                    return "stalled", no_acknowledgement(stage.trial.stall), seen
-                return ("completed" if whole else "decided"), "", seen
-        if broken:
-            return (*broken, seen)
-
-
-def _unusable_outputs(stage: Stage, system: Deployment) -> tuple[Ending, str] | None:
+def _unusable_outputs(running: RunningTrial) -> tuple[Ending, str] | None:
     """Outputs that cannot be counted: no further second would change it."""
     try:
-        unusable = stage.look_at_outputs()
-    except flight.FlightError as error:
-        return why_unanswered(stage, system, error)
+        unusable = running.processes.unusable_outputs()
+    except CHANNEL_ERRORS as error:
+        return connection_lost(running.processes, running.deployment, error)
     return ("crashed", unusable) if unusable else None
 
 
-def _silent(stage: Stage, closed: int) -> tuple[Ending, str] | None:
-    """A driver that runs and answers, and writes nothing down any more: the trial would never end."""
-    late = Clock().monotonic_ns() - stage.start_ns - closed * SECOND
-    if late <= _UNWRITTEN:
+def _silent(processes: TrialProcesses, closed: int) -> tuple[Ending, str] | None:
+    """A load driver that runs and responds, and writes nothing down any more: the trial would never end."""
+    late = Clock().monotonic_ns() - processes.start_ns - closed * SECOND
+    if late <= _UNWRITTEN_LIMIT:
         return None
     return "driver-failed", f"a load driver has recorded nothing for {format_duration(late // SECOND * SECOND)}"
 
 
-def _closed_seconds(stage: Stage) -> int:
+def _closed_seconds(processes: TrialProcesses) -> int:
     try:
-        return min(len(read_rows(stage.folder / f"driver-{n}-seconds")) for n in range(len(stage.drivers)))
+        rows = [read_rows(processes.folder / f"driver-{n}-seconds") for n in range(len(processes.drivers))]
     except FileNotFoundError:
         return 0
+    return min(len(each) for each in rows)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.engines.contract import Expected, UsersCodeFailed
-from streamgauge.judge.comparable_rows import CannotCompareError, moments
+from streamgauge.engines.contract import ReferenceFunction, UserCodeFailed
+from streamgauge.judge.comparable_rows import CannotCompareError, timestamps
 from streamgauge.model.profile import Plan
-from streamgauge.run.trial.custom_result import WINDOW_END, OwnAnswer, ReferenceFailed
+from streamgauge.run.trial.custom_result import WINDOW_END, CustomResult, UserReferenceError
 from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.contract import EventSource, Stream
 
@@ -34,10 +34,10 @@ _SAMPLE, _SAMPLE_SLICES = 40, 7
 
 
 @dataclass(frozen=True)
-class Reference:
+class UserReference:
     """The user's reference, and the events of one trial that it is asked about."""
 
-    expected: Expected
+    expected: ReferenceFunction
     stream: Stream
     source: EventSource
     plan: Plan
@@ -47,7 +47,7 @@ class Reference:
 
     def whole(self, count: int) -> pa.Table:
         """What it answers to the first ``count`` events, in one call."""
-        return self._ask(self._events(0, count))
+        return self._call_reference(self._events(0, count))
 
     def answer(self, count: int) -> pa.Table:
         """What it answers to the first ``count`` events, in slices where there are many and slices are possible."""
@@ -57,7 +57,7 @@ class Reference:
                 span = max(2 * length, self.one_call * int(self.plan.due(count - 1)) // count - int(_MARGIN * length))
                 try:
                     return _joined(self._slices(count, length, span))
-                except (UsersCodeFailed, pa.ArrowException, _NoSlicesError):
+                except (UserCodeFailed, pa.ArrowException, _NoSlicesError):
                     pass  # all events at once: what is wrong with it is told then
         return self.whole(count)
 
@@ -68,7 +68,7 @@ class Reference:
             end = begin + span
             first = int(self.plan.count(max(0, begin - int(_MARGIN * length))))
             final = count if end > last else int(self.plan.count(end))
-            rows = self._ask(self._events(first, final, stride))
+            rows = self._call_reference(self._events(first, final, stride))
             yield _ending(rows, self.origin + begin if begin else None, self.origin + end if end <= last else None)
             begin = end
 
@@ -77,8 +77,8 @@ class Reference:
         longest, told = 0, 0
         for start in np.linspace(0, count - _PROBE, _PROBES).astype(int).tolist():
             try:
-                ends = _ends(self._ask(self._events(start, start + _PROBE)))
-            except (UsersCodeFailed, _NoSlicesError):
+                ends = _ends(self._call_reference(self._events(start, start + _PROBE)))
+            except (UserCodeFailed, _NoSlicesError):
                 return 0
             if not ends:
                 continue
@@ -98,18 +98,18 @@ class Reference:
     def _same(self, count: int, length: int, stride: int) -> bool:
         span = max(1_000, int(self.plan.due(count - 1)) // _SAMPLE_SLICES)
         try:
-            at_once = self._ask(self._events(0, count, stride))
+            at_once = self._call_reference(self._events(0, count, stride))
             sliced = _joined(self._slices(count, length, span, stride))
-            found = OwnAnswer(at_once, closed=max(_ends(at_once), default=0) // 1_000).account(sliced)
-        except (UsersCodeFailed, pa.ArrowException, _NoSlicesError):
+            found = CustomResult(at_once, closed=max(_ends(at_once), default=0) // 1_000).account(sliced)
+        except (UserCodeFailed, pa.ArrowException, _NoSlicesError):
             return False
         return found.checked and not (found.lost or found.duplicate or found.wrong)
 
     def _events(self, start: int, stop: int, stride: int = 1) -> pa.Table:
         return events(self.stream, self.source, start, stop, stride)
 
-    def _ask(self, table: pa.Table) -> pa.Table:
-        return ask(self.expected, table, self.params)
+    def _call_reference(self, table: pa.Table) -> pa.Table:
+        return call_reference(self.expected, table, self.params)
 
 
 class _NoSlicesError(Exception):
@@ -121,7 +121,7 @@ def _ends(rows: pa.Table) -> list[int]:
     if rows.column_names.count(WINDOW_END) != 1:
         raise _NoSlicesError
     try:
-        ends = moments(rows, WINDOW_END)
+        ends = timestamps(rows, WINDOW_END)
     except CannotCompareError as error:
         raise _NoSlicesError from error
     if None in ends:
@@ -158,14 +158,14 @@ def _batches(schema: pa.Schema, source: EventSource, numbers: range) -> Iterator
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def ask(expected: Expected, table: pa.Table, params: dict[str, Any]) -> pa.Table:
+def call_reference(expected: ReferenceFunction, table: pa.Table, params: dict[str, Any]) -> pa.Table:
     """What the user's reference answers; anything it raises is the user's, SystemExit included."""
     try:
         answer = expected(table, params)
     # The user's code may fail in any way.
     except (Exception, SystemExit) as error:
         trace = "".join(traceback.format_exception(error)).splitlines()
-        raise ReferenceFailed(f"your reference failed: {type(error).__name__}: {error}", trace[-_LINES:]) from error
+        raise UserReferenceError(f"your reference failed: {type(error).__name__}: {error}", trace[-_LINES:]) from error
     if not isinstance(answer, pa.Table):
-        raise ReferenceFailed(f"your reference returned {type(answer).__name__}; it must return a pyarrow.Table")
+        raise UserReferenceError(f"your reference returned {type(answer).__name__}; it must return a pyarrow.Table")
     return answer

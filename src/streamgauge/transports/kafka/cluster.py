@@ -1,16 +1,17 @@
-"""A Kafka cluster as its clients see it: where it is, and how it lets them in. Ours and the user's are one noun.
+"""A Kafka cluster for its clients: its address and its login. Local and external clusters have the same type.
 
-Secrets are held in ``SecretStr``, which shows stars in every repr, log and document; they leave it only in the
-settings that a client is given.
+Secrets are in ``SecretStr``, which shows stars in every repr, log and document. They are revealed only in the settings
+of a client and in the message to a child process.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from pydantic import SecretStr
 
+from streamgauge.model.streams import Column, ColumnType, Schema
 from streamgauge.transports.kafka.formats.columns import FormatName
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
@@ -24,18 +25,18 @@ _LOGIN_MODULES: dict[Mechanism, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """How a cluster lets clients in: TLS, SASL, or both. Certificates and keys are PEM files."""
+    """How clients of a cluster connect: with TLS, SASL, or both. Certificates and keys are PEM files."""
 
     tls: bool = False
     authority: Path | None = None
-    """The certificates that sign the cluster's; None: those that the system trusts."""
+    """The certificates that sign those of the cluster; None: those that the system trusts."""
     certificate: Path | None = None
-    """Ours, where the cluster asks its clients for one, with its ``key``."""
+    """That of the client, with its ``key``, if the cluster requires one."""
     key: Path | None = None
-    """Its file holds the certificate as well where a client on the JVM is to use it."""
+    """The file must also contain the certificate if a client on the JVM uses it."""
     key_password: SecretStr | None = None
     check_host: bool = True
-    """Whether the name in a broker's certificate must be the one that it is reached by."""
+    """Whether the certificate of a broker must contain its host name."""
     mechanism: Mechanism | None = None
     user: str = ""
     password: SecretStr | None = None
@@ -54,7 +55,7 @@ class Security:
         return "SASL_SSL" if self.tls else "SASL_PLAINTEXT"
 
     def client_settings(self) -> dict[str, str]:
-        """The settings of librdkafka. They hold the secrets: hand them to the client, and to nothing else."""
+        """The settings of librdkafka. They contain the secrets: pass them to the client, and to nothing else."""
         held = {"security.protocol": self.protocol}
         if self.tls:
             held |= _present(
@@ -73,7 +74,7 @@ class Security:
         return held
 
     def java_settings(self) -> dict[str, str]:
-        """The same for clients on the JVM, such as Spark's connector."""
+        """The same for clients on the JVM, such as the Kafka connector of Spark."""
         held = {"security.protocol": self.protocol}
         if self.tls:
             held |= _present(
@@ -87,33 +88,33 @@ class Security:
             held["ssl.endpoint.identification.algorithm"] = "https" if self.check_host else ""
         if self.mechanism is not None and self.password is not None:
             held["sasl.mechanism"] = self.mechanism
-            held["sasl.jaas.config"] = login(self.mechanism, self.user, self.password)
+            held["sasl.jaas.config"] = jaas_config(self.mechanism, self.user, self.password)
         return held
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Where a cluster is, as ``host:port`` and more of them after commas, and how it lets us in."""
+    """The addresses of a cluster, ``host:port`` separated by commas, and how clients connect to it."""
 
     bootstrap: str
     security: Security | None = None
 
     @property
-    def plain(self) -> bool:
-        """Whether a bare connection will do: no TLS, no SASL."""
+    def plaintext(self) -> bool:
+        """Whether connections use neither TLS nor SASL."""
         return self.security is None or self.security.protocol == "PLAINTEXT"
 
     def client_settings(self) -> dict[str, str]:
-        """What a client of confluent-kafka needs to reach it, secrets included."""
+        """The settings of a client of confluent-kafka, secrets included."""
         return {"bootstrap.servers": self.bootstrap} | (self.security.client_settings() if self.security else {})
 
     def java_settings(self) -> dict[str, str]:
-        """What a client on the JVM needs to reach it, secrets included."""
+        """The settings of a client on the JVM, secrets included."""
         return {"bootstrap.servers": self.bootstrap} | (self.security.java_settings() if self.security else {})
 
 
-def login(mechanism: Mechanism, user: str, password: SecretStr) -> str:
-    """The line by which a JVM logs in."""
+def jaas_config(mechanism: Mechanism, user: str, password: SecretStr) -> str:
+    """The JAAS configuration by which a JVM logs in."""
     known = f'username="{_quoted(user)}" password="{_quoted(password.get_secret_value())}"'
     return f"{_LOGIN_MODULES[mechanism]} required {known};"
 
@@ -127,7 +128,7 @@ def _present(held: dict[str, Path | SecretStr | None]) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaEnds:
+class KafkaEndpoints:
     """The topics of one trial."""
 
     cluster: Cluster
@@ -139,24 +140,38 @@ class KafkaEnds:
     group: str = ""
     """The consumer group that positions are committed to; empty: none."""
     largest: int = 0
-    """Bytes of the largest record batch that the topics accept; 0: the cluster does not tell."""
+    """Bytes of the largest record batch that the topics accept; 0: the cluster does not say."""
+    partitions: int = 1
+    """Of each topic of events, and of the topic of the outputs."""
+    schemas: Mapping[str, Schema] = field(default_factory=dict)
+    """The columns of the events of each stream."""
+    output_schema: Schema = ()
+    """The columns of the workload's outputs."""
+    output_key: str | None = None
+    """The column whose value is the key of the record of an output."""
+    transport: str = "kafka"
 
     def wire(self) -> dict[str, Any]:
-        """As JSON for a child's standard input, secrets revealed: never for a file or a command line."""
+        """As JSON for the standard input of a child process, with secrets: never for a file or a command line."""
         return {
+            "transport": self.transport,
             "bootstrap": self.cluster.bootstrap,
-            "security": _told(self.cluster.security) if self.cluster.security else None,
+            "security": _security_to_json(self.cluster.security) if self.cluster.security else None,
             "inputs": dict(self.inputs),
             "output": self.output,
             "format": self.format,
             "group": self.group,
             "largest": self.largest,
+            "partitions": self.partitions,
+            "schemas": {stream: _schema_to_json(schema) for stream, schema in self.schemas.items()},
+            "output_schema": _schema_to_json(self.output_schema),
+            "output_key": self.output_key,
         }
 
     @classmethod
-    def read(cls, wire: Mapping[str, Any]) -> "KafkaEnds":
-        """What ``wire`` said."""
-        security = _heard(wire["security"]) if wire["security"] else None
+    def from_wire(cls, wire: Mapping[str, Any]) -> "KafkaEndpoints":
+        """The inverse of ``wire``."""
+        security = _security_from_json(wire["security"]) if wire["security"] else None
         return cls(
             cluster=Cluster(str(wire["bootstrap"]), security),
             inputs={str(stream): str(topic) for stream, topic in wire["inputs"].items()},
@@ -164,23 +179,35 @@ class KafkaEnds:
             format=cast(FormatName, wire["format"]),
             group=str(wire["group"]),
             largest=int(wire["largest"]),
+            partitions=int(wire["partitions"]),
+            schemas={str(stream): _schema_from_json(schema) for stream, schema in wire["schemas"].items()},
+            output_schema=_schema_from_json(wire["output_schema"]),
+            output_key=wire["output_key"],
         )
+
+
+def _schema_to_json(schema: Schema) -> list[list[str]]:
+    return [[column.name, column.type] for column in schema]
+
+
+def _schema_from_json(columns: Sequence[Sequence[str]]) -> Schema:
+    return tuple(Column(str(name), cast(ColumnType, str(kind))) for name, kind in columns)
 
 
 _SECRETS = ("key_password", "password")
 _PATHS = ("authority", "certificate", "key")
-_PLAIN = ("tls", "check_host", "mechanism", "user")
+_VALUES = ("tls", "check_host", "mechanism", "user")
 
 
-def _told(security: Security) -> dict[str, Any]:
-    held: dict[str, Any] = {name: getattr(security, name) for name in _PLAIN}
+def _security_to_json(security: Security) -> dict[str, Any]:
+    held: dict[str, Any] = {name: getattr(security, name) for name in _VALUES}
     held |= {name: None if (path := getattr(security, name)) is None else str(path) for name in _PATHS}
     secrets = {name: getattr(security, name) for name in _SECRETS}
     return held | {name: s.get_secret_value() if s else None for name, s in secrets.items()}
 
 
-def _heard(told: Mapping[str, Any]) -> Security:
-    held: dict[str, Any] = {name: told[name] for name in _PLAIN}
-    held |= {name: None if told[name] is None else Path(told[name]) for name in _PATHS}
-    held |= {name: None if told[name] is None else SecretStr(told[name]) for name in _SECRETS}
+def _security_from_json(values: Mapping[str, Any]) -> Security:
+    held: dict[str, Any] = {name: values[name] for name in _VALUES}
+    held |= {name: None if values[name] is None else Path(values[name]) for name in _PATHS}
+    held |= {name: None if values[name] is None else SecretStr(values[name]) for name in _SECRETS}
     return Security(**held)

@@ -1,4 +1,4 @@
-"""What an experiment may say of Kafka. Secrets never stand in it, only where they are found."""
+"""The options of Kafka in an experiment file. It never contains secrets, only the places where they are."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,30 +16,26 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.options import Count, Duration, Options, Size
 from streamgauge.model.units import SECOND
-from streamgauge.transports.kafka.client.producer import Acks, Compression, Kind, Sending
+from streamgauge.transports.kafka.client.producer import Acks, Compression, ProducerKind, ProducerSettings
 from streamgauge.transports.kafka.cluster import Cluster, Mechanism, Security
 from streamgauge.transports.kafka.formats.columns import FormatName
 
-MOST_BROKERS = 5
-"""Brokers on one machine: as many as any experiment of the papers needs."""
-PARTITION_SKEW_NS = 200_000_000
-"""How long windows wait over Kafka unless the experiment has a watermark: partitions are not read up to one event time,
-and Spark's watermark follows the partition that is furthest."""
+MAX_BROKERS = 5
+"""Local brokers: as many as any experiment of the papers needs."""
 
 
-def _a_name(text: str) -> str:
+def _variable_name(text: str) -> str:
     if not text.replace("_", "a").isalnum() or not text.isascii() or text[0].isdigit():
         raise ValueError("must be the name of an environment variable")
     return text
 
 
 class SecretFrom(Options):
-    """Where a secret is found: in a variable of the environment, or in a file."""
+    """Where a secret is: in an environment variable, or in a file."""
 
-    env: Annotated[StrictStr, Field(min_length=1), AfterValidator(_a_name)] | None = Field(
+    env: Annotated[StrictStr, Field(min_length=1), AfterValidator(_variable_name)] | None = Field(
         default=None, description="the environment variable that contains it"
     )
     file: Annotated[StrictStr, Field(min_length=1)] | None = Field(
@@ -53,16 +49,16 @@ class SecretFrom(Options):
         return self
 
 
-def _no_secret(said: object) -> object:
-    """What stands in the file itself may be the secret: it is refused, and not repeated."""
-    if said is not None and not isinstance(said, dict | SecretFrom):
+def _no_secret(value: object) -> object:
+    """Reject a value in the file itself, which may be the secret, without repeating it."""
+    if value is not None and not isinstance(value, dict | SecretFrom):
         raise ValueError("a password is not allowed in the experiment file; use {env: NAME} or {file: path}")
-    return said
+    return value
 
 
 Secret = Annotated[SecretFrom | None, BeforeValidator(_no_secret)]
-Reveal = Callable[[SecretFrom], SecretStr]
-"""Fetches a secret from where it is."""
+FetchSecret = Callable[[SecretFrom], SecretStr]
+"""Fetches a secret from the place where it is."""
 
 
 class ClusterOptions(Options):
@@ -90,7 +86,7 @@ class ClusterOptions(Options):
     password: Secret = Field(default=None, description="where to read the password of the user")
 
     @model_validator(mode="after")
-    def _whole(self) -> "ClusterOptions":
+    def _consistent(self) -> "ClusterOptions":
         if self.mechanism and not (self.user and self.password):
             raise _combination("mechanism", f"{self.mechanism} needs user and password")
         if not self.mechanism and (self.user or self.password):
@@ -110,35 +106,35 @@ class ClusterOptions(Options):
         return self
 
     @property
-    def plain(self) -> bool:
-        """Whether a bare connection will do."""
+    def plaintext(self) -> bool:
+        """Whether connections use neither TLS nor SASL."""
         return not self.tls and self.mechanism is None
 
-    def open(self, reveal: Reveal) -> Cluster:
+    def open(self, fetch_secret: FetchSecret) -> Cluster:
         """The cluster, with its secrets."""
-        if self.plain:
+        if self.plaintext:
             return Cluster(self.bootstrap)
         security = Security(
             tls=self.tls,
             authority=_path(self.authority),
             certificate=_path(self.certificate),
             key=_path(self.key),
-            key_password=reveal(self.key_password) if self.key_password else None,
+            key_password=fetch_secret(self.key_password) if self.key_password else None,
             check_host=self.check_host,
             mechanism=self.mechanism,
             user=self.user,
-            password=reveal(self.password) if self.password else None,
+            password=fetch_secret(self.password) if self.password else None,
         )
         return Cluster(self.bootstrap, security)
 
 
 def _path(text: str | None) -> Path | None:
-    """The whole path of a file: processes that are started have other working folders."""
+    """The absolute path of a file: child processes have other working folders."""
     return Path(text).expanduser().absolute() if text else None
 
 
 def _combination(key: str, sentence: str) -> PydanticCustomError:
-    """What only the whole shows, put to one key of it."""
+    """An error about a combination of keys, reported at one of them."""
     return PydanticCustomError("combination", "{sentence}", {"key": key, "sentence": sentence})
 
 
@@ -152,10 +148,10 @@ class KafkaOptions(Options):
     brokers: Count = Field(
         default=1,
         ge=1,
-        le=MOST_BROKERS,
+        le=MAX_BROKERS,
         description="number of local brokers, which run on the cores of the load driver",
     )
-    replication: Count = Field(default=1, ge=1, le=MOST_BROKERS, description="copies of every partition")
+    replication: Count = Field(default=1, ge=1, le=MAX_BROKERS, description="copies of every partition")
     producer: Literal["auto", "vectorised", "confluent"] = Field(
         default="auto",
         description="vectorised = whole batches over a plain connection, confluent = librdkafka, auto = vectorised "
@@ -163,7 +159,7 @@ class KafkaOptions(Options):
     )
     acks: Annotated[
         Acks,
-        BeforeValidator(lambda said: str(said) if isinstance(said, int) else said),
+        BeforeValidator(lambda value: str(value) if isinstance(value, int) else value),
         WithJsonSchema({"enum": [*get_args(Acks), 0, 1]}),
     ] = Field(default="all", description="which brokers confirm a record: 0, 1 or all")
     linger: Duration = Field(default=0, ge=0, le=SECOND, description="how long events may wait for more events")
@@ -188,37 +184,32 @@ class KafkaOptions(Options):
             raise _combination(
                 "brokers", "local brokers cannot be combined with an external cluster; remove brokers or cluster"
             )
-        if self.producer == "vectorised" and not self._bare:
-            said = "the producer vectorised supports neither TLS nor SASL nor compression; use confluent or auto"
-            raise _combination("producer", said)
+        if self.producer == "vectorised" and not self._plain:
+            raise _combination(
+                "producer",
+                "the producer vectorised supports neither TLS nor SASL nor compression; use confluent or auto",
+            )
         return self
 
     @property
-    def _bare(self) -> bool:
-        return self.compression == "none" and (self.cluster is None or self.cluster.plain)
+    def _plain(self) -> bool:
+        return self.compression == "none" and (self.cluster is None or self.cluster.plaintext)
 
     @property
-    def kind(self) -> Kind | None:
+    def requested_producer(self) -> ProducerKind | None:
         """The producer that is named; None: the one that suits the cluster."""
         return None if self.producer == "auto" else self.producer
 
     @property
-    def chosen(self) -> Kind:
+    def producer_used(self) -> ProducerKind:
         """The producer that sends."""
-        return self.kind or ("vectorised" if self._bare else "confluent")
+        return self.requested_producer or ("vectorised" if self._plain else "confluent")
 
     @property
-    def sending(self) -> Sending:
+    def producer_settings(self) -> ProducerSettings:
         """How the generator sends."""
-        return Sending(self.acks, self.linger, self.batch, compression=self.compression)
+        return ProducerSettings(self.acks, self.linger, self.batch, compression=self.compression)
 
-    def dumped(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """As it stands in documents, and as it is read again."""
         return self.model_dump(mode="json")
-
-
-def kafka_options(choice: TransportChoice) -> KafkaOptions | None:
-    """The options of a trial or an experiment on Kafka; None: it is on the queue."""
-    if choice.name != "kafka":
-        return None
-    return KafkaOptions.from_resolved(choice.options)

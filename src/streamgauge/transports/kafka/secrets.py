@@ -1,46 +1,42 @@
-"""From what an experiment says of the user's cluster to the cluster itself: secrets are fetched from where they are.
+"""The external cluster of an experiment, with its secrets: from environment variables, or read here from files."""
 
-Nothing is read here: whoever calls hands in the environment and the way to read a file.
-"""
-
-from collections.abc import Callable, Mapping
+import os
+import stat
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
+from streamgauge.transports.contract import Secrets
+from streamgauge.transports.errors import TransportError
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.options import ClusterOptions, SecretFrom
 
-Read = Callable[[Path], str]
-"""Reads a file that holds a secret; it raises OSError or SecretError."""
+_MAX_BYTES = 1 << 16
+"""Of a file that contains a secret and nothing else."""
 
 
-class SecretError(KafkaFailure):
-    """A secret is not where the experiment says, or not safe there. The sentence never holds the secret."""
+class SecretError(TransportError):
+    """A secret is missing, or its file is not safe. The message never contains the secret."""
 
 
-def resolve(options: ClusterOptions, environment: Mapping[str, str], read: Read) -> Cluster:
-    """The user's cluster, with the secrets and files that it needs, or what is missing."""
+def open_user_cluster(options: ClusterOptions, secrets: Secrets) -> Cluster:
+    """The external cluster with its secrets. Raises SecretError for a secret or a certificate that is missing."""
     for name in ("authority", "certificate", "key"):
         if (path := getattr(options, name)) and not Path(path).expanduser().is_file():
             raise SecretError(f"transport.cluster.{name}: file {path} does not exist")
-
-    def reveal(place: SecretFrom) -> SecretStr:
-        return SecretStr(_fetched(place, environment, read))
-
-    return options.open(reveal)
+    return options.open(lambda place: SecretStr(fetch_secret(place, secrets)))
 
 
-def variables(options: ClusterOptions) -> tuple[str, ...]:
-    """The variables of the environment that hold secrets of the cluster."""
+def secret_variables(options: ClusterOptions) -> tuple[str, ...]:
+    """The environment variables that contain secrets of the cluster."""
     places = (options.password, options.key_password)
     return tuple(place.env for place in places if place is not None and place.env is not None)
 
 
-def _fetched(place: SecretFrom, environment: Mapping[str, str], read: Read) -> str:
+def fetch_secret(place: SecretFrom, secrets: Secrets) -> str:
+    """The secret of this environment variable or file."""
     if place.env is not None:
-        found = environment.get(place.env)
+        found = secrets[place.env].get_secret_value() if place.env in secrets else None
         if not found:
             state = "is not set" if found is None else "is empty"
             raise SecretError(
@@ -50,7 +46,7 @@ def _fetched(place: SecretFrom, environment: Mapping[str, str], read: Read) -> s
         return found
     path = Path(str(place.file)).expanduser()
     try:
-        found = read(path).rstrip("\r\n")
+        found = _read(path).rstrip("\r\n")
     except OSError as error:
         raise SecretError(
             f"the file {path}, which must contain a secret of your cluster, cannot be read: {error.strerror}"
@@ -60,3 +56,12 @@ def _fetched(place: SecretFrom, environment: Mapping[str, str], read: Read) -> s
     if not found or "\n" in found:
         raise SecretError(f"the file {path} must contain a secret of your cluster in one line, and nothing else")
     return found
+
+
+def _read(path: Path) -> str:
+    """The text of a file with a secret. A file that every user can read is rejected."""
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if mode & stat.S_IROTH:
+            raise SecretError(f"every user of this machine can read the secret in {path}. Run `chmod o-rwx {path}`")
+        return file.read(_MAX_BYTES).decode("utf-8")

@@ -1,243 +1,210 @@
-"""The Kafka of a run: brokers of ours, started at first need, or the user's cluster; and the topics of each trial.
+"""Kafka as a transport: topics between load generator and system under test, and for its outputs.
 
-Brokers live as long as the run. Topics are made for one trial, checked, and removed after it.
+Nothing here imports confluent-kafka before a cluster is used, so that it need not be installed.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import secrets as random_tokens
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from pathlib import Path
-from types import TracebackType
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
+import pyarrow as pa
 
-from streamgauge.install.jars import pinned
-from streamgauge.model.experiment import TransportChoice
-from streamgauge.model.facts import ClockDifference, TransportFacts
-from streamgauge.processes.clock import Clock
-from streamgauge.processes.launch import Launcher, Process
-from streamgauge.transports.kafka.brokers.admin import Administration
-from streamgauge.transports.kafka.brokers.start import (
-    Brokers,
-    broker_runtime,
-    ending,
-    start_brokers,
-    until,
-    warm_brokers,
+from streamgauge.install.requirements import JavaRuntime, PythonPackage, Requirement
+from streamgauge.model.options import Options
+from streamgauge.model.units import SECOND
+from streamgauge.processes.spec import Host
+from streamgauge.transports.contract import (
+    DriverShare,
+    Endpoints,
+    EventReader,
+    Json,
+    Leftover,
+    Leftovers,
+    OpenTransport,
+    OutputSource,
+    OutputWriter,
+    Publisher,
+    Secrets,
 )
-from streamgauge.transports.kafka.client.producer import Part, open_producer
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
-from streamgauge.transports.kafka.client.reader import read_topic
-from streamgauge.transports.kafka.clock_offset import ClockOffset
-from streamgauge.transports.kafka.cluster import Cluster, KafkaEnds
-from streamgauge.transports.kafka.options import KafkaOptions, kafka_options
-from streamgauge.transports.kafka.topics import Topic, topic_name
+from streamgauge.transports.errors import TransportError
+from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints
+from streamgauge.transports.kafka.formats.columns import FormatName
+from streamgauge.transports.kafka.jars import BROKER, pinned_jars
+from streamgauge.transports.kafka.options import KafkaOptions
+from streamgauge.transports.kafka.secrets import open_user_cluster, secret_variables
+from streamgauge.transports.queue.transport import fine_interval
 
-OUTPUTS = "outputs"
-"""What the topic of the outputs is called after the trial's number."""
-_CLOCK, _WARM = "clock", "warm"
-_PROBES = 40
-_STORING = 10.0
-"""Seconds that the log may take to hold what was acknowledged: a producer that waits for no answer is ahead of it."""
+if TYPE_CHECKING:
+    from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 
-
-@dataclass(frozen=True, slots=True)
-class Ground:
-    """What the Kafka of a run stands on: where jars are, where sockets go, or the cluster that the user has."""
-
-    cache: Path | None = None
-    runtime: Path | None = None
-    cluster: Cluster | None = None
+SEND_INTERVAL = 10_000_000
+"""Each send is a request for every partition, and a request costs a broker a millisecond of the core that it may share
+with the load driver, however few events are in it."""
+_MAX_REQUESTS = 500
+"""Requests per second that a broker beside the load driver processes without a loss."""
+CLIENT = PythonPackage("confluent-kafka", extra="kafka", field="client")
+_NOT_IN_IDENTITY = ("format", "cluster", "commit_group")
+"""Options that the identity names in another way, or that change no rate."""
+_CONNECT_TIMEOUT = 8.0
+"""Seconds until the first response of a cluster must arrive."""
 
 
-@dataclass(frozen=True, slots=True)
-class Topics:
-    """The topics of one trial, made and empty."""
+class KafkaTransport:
+    """Kafka topics on local brokers or on an external cluster."""
 
-    ends: KafkaEnds
-    kafka: "Kafka"
-    leader: int
-    clock: str
-    """A topic for probes of the broker's clock, on the same broker."""
+    name = "kafka"
+    title = "Kafka"
+    summary = "Kafka topics between load generator and system under test, and for its outputs"
+    options: type[Options] = KafkaOptions
+    formats: tuple[str, ...] = get_args(FormatName)
+    allowance_ns = 200_000_000
+    """Partitions are not read up to the same moment, and a watermark may follow the one that is furthest."""
+    start_seconds = 20.0
+    queue_counts_reads = False
+    usual_interval_ns = SEND_INTERVAL
+    unthrottled_per_interval = 20_000
+    middle = "broker"
+    delay_probe_rate = 2e5
+    collector_limits = False
 
-    def probe_clock(self) -> dict[str, int] | None:
-        """How far the broker's clock is from ours: single records are sent and waited for, one after the other."""
-        clock, offset = Clock(), ClockOffset()
-        one = Part(None, np.zeros((1, 1), np.uint8), np.zeros(1, np.int64))
-        producer = open_producer(self.ends.cluster, self.clock, clock.monotonic_ns)
-        around: list[tuple[int, int]] = []
+    def resolve(self, values: Mapping[str, Any]) -> KafkaOptions:
+        """The options from their resolved values."""
+        return KafkaOptions.from_resolved(values)
+
+    def requirements(self, options: KafkaOptions) -> Sequence[Requirement]:
+        """The client; for local brokers also Java and the jars."""
+        return (CLIENT,) if options.cluster else (CLIENT, JavaRuntime(), pinned_jars(BROKER))
+
+    def secret_variables(self, options: KafkaOptions) -> Sequence[str]:
+        """Where the experiment says that secrets of the external cluster are."""
+        return secret_variables(options.cluster) if options.cluster else ()
+
+    def check(self, options: KafkaOptions, secrets: Secrets) -> Sequence[str]:
+        """Whether the external cluster responds, has enough brokers, and allows what a trial does."""
+        if options.cluster is None:
+            return ()
         try:
-            for _ in range(_PROBES):
-                sent = clock.wall_ns()
-                producer.publish({0: one})
-                producer.flush(_STORING)
-                around.append((sent, clock.wall_ns()))
-        finally:
-            producer.close()
-        stamps = read_topic(self.ends.cluster, self.clock).column("timestamp").to_pylist()
-        for stamp, (sent, acknowledged) in zip(stamps[-_PROBES:], around, strict=True):
-            offset.see(stamp, sent, acknowledged)
-        return offset.said()
+            return _check_reachable(open_user_cluster(options.cluster, secrets), options)
+        except TransportError as error:
+            return (f"{error}.",)
 
-    def stored(self, at_least: int = 0) -> int:
-        """Events that the logs of the inputs hold, once they are so many or a while is over."""
-        found = 0
+    def external(self, options: KafkaOptions) -> bool:
+        """Whether the experiment names a cluster."""
+        return options.cluster is not None
 
-        def enough() -> bool:
-            nonlocal found
-            found = sum(sum(ends) for ends in self.kafka.administration().ends([*self.ends.inputs.values()]).values())
-            return found >= at_least
+    def identity(self, options: KafkaOptions) -> str:
+        """The format, every option that differs from its default, and the external cluster."""
+        default, chosen = KafkaOptions().to_json(), options.to_json()
+        changed = [
+            f"{key} {chosen[key]}" for key in default if key not in _NOT_IN_IDENTITY and chosen[key] != default[key]
+        ]
+        at = [f"the cluster at {options.cluster.bootstrap}"] if options.cluster else []
+        return ", ".join([self.name, f"{options.format} records", *changed, *at])
 
-        until(enough, _STORING)
-        return found
+    def calibrate_arguments(self, options: KafkaOptions) -> tuple[str, ...]:
+        """The external cluster of an experiment, or local brokers."""
+        return ("--cluster", "EXPERIMENT") if options.cluster else ("--transport", self.name)
 
-
-@dataclass(slots=True)
-class Kafka:
-    """A context manager: what it started is gone when it is left."""
-
-    options: KafkaOptions
-    run: str
-    """The run's id: topics carry it."""
-    folder: Path
-    """Where logs and data of brokers go."""
-    ground: Ground
-    say: Callable[[str], None] = lambda _: None
-    warm: bool = True
-    """Brokers of ours are warmed up before anything is measured with them."""
-    _launcher: Launcher | None = field(default=None, repr=False)
-    _brokers: Brokers | None = field(default=None, repr=False)
-    _administration: Administration | None = field(default=None, repr=False)
-    _rounds: tuple[int, ...] = ()
-    """Requests of each second in which its brokers were warmed up."""
-
-    def stand(self, cores: tuple[int, ...]) -> Cluster:
-        """The cluster; brokers of ours are started on these cores if they do not stand."""
-        if self.options.cluster is not None:
-            if self.ground.cluster is None:
-                raise KafkaFailure(
-                    "the external cluster of the experiment cannot be used, because its secrets are missing"
-                )
-            return self.ground.cluster
-        if self._brokers is None or self.fallen():
-            self.stop()
-            self._start(cores)
-        assert self._brokers is not None
-        return self._brokers.cluster
-
-    def _start(self, cores: tuple[int, ...]) -> None:
-        if self.ground.cache is None:
-            raise KafkaFailure("the jars of the local broker are missing; run `streamgauge setup kafka`")
-        count = self.options.brokers
-        self.say(f"Starting {count} local Kafka broker{'' if count == 1 else 's'}")
-        self._launcher = Launcher(self.ground.runtime)
-        runtime = broker_runtime(self.ground.cache, self._launcher, lambda *_: None, cores)
-        taken = sum(1 for _ in self.folder.glob("kafka-*")) if self.folder.exists() else 0
-        folder = self.folder / f"kafka-{taken + 1}"
-        self._brokers = start_brokers(runtime, folder, self._launcher, count=count, practise=self._practise)
-
-    def _practise(self, cluster: Cluster) -> None:
-        """Nothing is measured with a broker that is not warm."""
-        if not self.warm:
-            return
-        self.say("Warming up the local broker until its request times are stable")
-        self._rounds = warm_brokers(Administration(cluster, until), Topic(topic_name(self.run, 0, _WARM), 1))
-
-    def administration(self) -> Administration:
-        """The cluster, asked and told."""
-        cluster = self.stand(()) if self._brokers is None else self._brokers.cluster
-        if self._administration is None or self._administration.cluster is not cluster:
-            self._administration = Administration(cluster, until)
-        return self._administration
+    def send_interval_ns(self, load: float, partitions: int, latency: int) -> int:
+        """As fine as the latency needs and the broker allows."""
+        least = partitions * SECOND // _MAX_REQUESTS if load * partitions > _MAX_REQUESTS else 0
+        return fine_interval(SEND_INTERVAL, least, latency)
 
     @contextmanager
-    def topics(self, trial: int, streams: Iterable[str], partitions: int, cores: tuple[int, ...]) -> Iterator[Topics]:
-        """Fresh topics for a trial, all led by one broker; they are removed in the end."""
-        cluster = self.stand(cores)
-        inputs = {stream: topic_name(self.run, trial, stream) for stream in streams}
-        output = topic_name(self.run, trial, OUTPUTS)
-        clock = topic_name(self.run, trial, _CLOCK)
-        made = [Topic(name, partitions, self.options.replication) for name in (*inputs.values(), output)]
-        made.append(Topic(clock, 1, self.options.replication))
-        group = next(iter(inputs.values())) if self.options.commit_group else ""
+    def open(self, options: KafkaOptions, run: str, host: Host, secrets: Secrets) -> Iterator[OpenTransport]:
+        """Local brokers start at the first channel."""
+        from streamgauge.transports.kafka.open_kafka import OpenKafka  # noqa: PLC0415 (confluent-kafka)
+
+        cluster = open_user_cluster(options.cluster, secrets) if options.cluster else None
+        kafka = OpenKafka(options, run, host, cluster)
         try:
-            leader = self.administration().create(made)
-            largest = self.administration().largest_batch([topic.name for topic in made])
-            yield Topics(KafkaEnds(cluster, inputs, output, self.options.format, group, largest), self, leader, clock)
+            yield kafka
         finally:
-            if not self.fallen():  # their data go with the brokers
-                self._remove([topic.name for topic in made])
+            kafka.stop()
 
-    def _remove(self, names: list[str]) -> None:
-        """What cannot be removed is said; the trial is over, and what it measured stands."""
-        try:
-            self.administration().delete(names)
-        except KafkaFailure as error:
-            self.say(f"Some topics of this run may still be on the cluster: {error}")
+    def publisher(self, wire: Json, share: DriverShare) -> Publisher:
+        """A producer into the topics."""
+        from streamgauge.transports.kafka.publisher import KafkaPublisher  # noqa: PLC0415
 
-    @property
-    def processes(self) -> tuple[Process, ...]:
-        """Brokers of ours, for the monitor."""
-        return self._brokers.processes if self._brokers else ()
+        return KafkaPublisher(KafkaEndpoints.from_wire(wire["endpoints"]), self.resolve(wire["options"]), share)
 
-    def fallen(self) -> str:
-        """A sentence on the brokers of ours that have ended; nothing if all stand."""
-        if self._brokers is None:
-            return ""
-        addresses = self._brokers.cluster.bootstrap.split(",")
-        gone = [(p.exit_code(), number) for number, p in enumerate(self._brokers.processes)]
-        said = [
-            f"broker {number + 1} at {addresses[number]} ended with {ending(code)}"
-            for code, number in gone
-            if code is not None
-        ]
-        return "; ".join(said)
+    def outputs(self, wire: Json) -> OutputSource:
+        """A reader of the topic of the outputs."""
+        from streamgauge.transports.kafka.topics_io import TopicOutputs  # noqa: PLC0415
 
-    def facts(self, leader: int, clock: ClockDifference | None) -> TransportFacts:
-        """What is stored with a trial, whose topics this broker leads. No secret is in it."""
-        options = self.options
-        settings: dict[str, Any] = {
-            "format": options.format,
-            "replication": options.replication,
-            "acks": options.acks,
-            "producer": options.chosen,
-            "compression": options.compression,
-            "leader": leader,
-        }
-        if options.cluster is not None:
-            name, settings = f"Kafka at {options.cluster.bootstrap}", {"cluster": options.cluster.bootstrap} | settings
-        else:
-            version, brokers = pinned("kafka").version, options.brokers
-            name = f"Kafka {version}, {brokers} local broker{'' if brokers == 1 else 's'}"
-            settings = {"version": version, "brokers": brokers, "warm": [*self._rounds]} | settings
-        copies = f"{options.replication} {'copy' if options.replication == 1 else 'copies'}"
-        sentence = f"{name}, {options.format} records, {copies}, acks {options.acks}"
-        return TransportFacts("kafka", sentence, settings, clock)
+        return TopicOutputs(KafkaEndpoints.from_wire(wire["endpoints"]), bool(wire["updates"]))
 
-    def stop(self) -> None:
-        """End brokers of ours."""
-        try:
-            if self._brokers is not None:
-                self._brokers.stop()
-        finally:
-            self._brokers = self._administration = None
-            if self._launcher is not None:
-                self._launcher.close()
-                self._launcher = None
+    def endpoints(self, wire: Json) -> Endpoints:
+        """The topics."""
+        return KafkaEndpoints.from_wire(wire)
 
-    def __enter__(self) -> "Kafka":
-        return self
+    def reader(self, wire: Json) -> EventReader:
+        """A reader of the topics of all streams."""
+        from streamgauge.transports.kafka.topics_io import KafkaEventReader  # noqa: PLC0415
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
+        return KafkaEventReader(KafkaEndpoints.from_wire(wire))
+
+    def writer(self, wire: Json, schema: pa.Schema) -> OutputWriter:
+        """A producer into the topic of the outputs."""
+        from streamgauge.transports.kafka.topics_io import TopicWriter  # noqa: PLC0415
+
+        return TopicWriter(KafkaEndpoints.from_wire(wire), schema)
+
+    def leftovers(self, options: KafkaOptions, secrets: Secrets) -> Leftovers | None:
+        """The topics of runs on the external cluster: those with the id of a run in their name."""
+        if options.cluster is None:
+            return None
+        from streamgauge.transports.kafka.brokers.admin import KafkaAdmin  # noqa: PLC0415 (confluent-kafka)
+        from streamgauge.transports.kafka.brokers.start import wait_until  # noqa: PLC0415
+
+        cluster = open_user_cluster(options.cluster, secrets)
+        return LeftTopics(KafkaAdmin(cluster, wait_until), f"the cluster at {cluster.bootstrap}")
 
 
-def kafka_of(
-    choice: TransportChoice, run: str, folder: Path, ground: Ground, say: Callable[[str], None] = lambda _: None
-) -> Kafka | None:
-    """The Kafka of a run; None where its events are on the queue."""
-    options = kafka_options(choice)
-    return Kafka(options, run, folder, ground, say) if options else None
+@dataclass(frozen=True, slots=True)
+class LeftTopics:
+    """The topics that runs have left on an external cluster."""
+
+    admin: "KafkaAdmin"
+    place: str
+    noun: str = "topic"
+
+    def runs(self) -> Sequence[str]:
+        """The ids of the runs with topics there."""
+        return [*self.admin.topics_by_run()]
+
+    def of_runs(self, runs: Collection[str]) -> Sequence[Leftover]:
+        """The topics of these runs, with the number of their partitions and records."""
+        topics = {run: names for run, names in self.admin.topics_by_run().items() if run in runs}
+        ends = self.admin.end_offsets([name for names in topics.values() for name in names]) if topics else {}
+        return [self._described(run, name, ends[name]) for run in runs for name in topics.get(run, ())]
+
+    def _described(self, run: str, name: str, ends: Sequence[int]) -> Leftover:
+        records = sum(ends)
+        document = {"run": run, "topic": name, "partitions": len(ends), "records": records}
+        return Leftover(run, name, f"{name}  {records:,} records", document)
+
+    def delete(self, leftovers: Sequence[Leftover]) -> None:
+        """Delete these topics."""
+        self.admin.delete([leftover.name for leftover in leftovers])
+
+
+def _check_reachable(cluster: Cluster, options: KafkaOptions) -> Sequence[str]:
+    """What is wrong with a cluster. Raises TransportError if it does not respond or rejects what a trial does."""
+    from streamgauge.transports.kafka.brokers.admin import KafkaAdmin  # noqa: PLC0415 (confluent-kafka)
+    from streamgauge.transports.kafka.brokers.start import wait_until  # noqa: PLC0415
+    from streamgauge.transports.kafka.try_cluster import try_cluster  # noqa: PLC0415
+
+    brokers = len(KafkaAdmin(cluster, wait_until).brokers(_CONNECT_TIMEOUT))
+    if brokers < options.replication:
+        return (
+            f"The cluster at {cluster.bootstrap} has {brokers} broker{'' if brokers == 1 else 's'}, but "
+            f"transport.replication is {options.replication}. Set it to {brokers} or less.",
+        )
+    try_cluster(cluster, options, random_tokens.token_hex(3))
+    return ()
+
+
+kafka = KafkaTransport()

@@ -1,55 +1,42 @@
-"""The collector's door: outputs come by Flight ``do_put``, and count when their batch is committed.
+"""Outputs over the queue: the collector's server and source, and the writer of the system under test.
 
-The descriptor of a put is the command ``{"query", "batch", "partition", "attempt", "commit"}``; with
-``commit: true`` the put commits its batch by itself, for engines with one task. The actions ``commit``,
-``abort`` and ``status`` take and give JSON.
+Outputs arrive by Flight ``do_put``, and count when their batch is committed. The descriptor of a put is the command
+``{"query", "batch", "partition", "attempt", "commit"}``; with ``commit: true`` the put commits its batch by itself, for
+engines with one task. The actions ``commit``, ``abort`` and ``status`` take and return JSON.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from types import TracebackType
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyarrow import flight
 
-from streamgauge.transports.queue.attempts import Arrival, Attempt, AttemptError, Attempts
-from streamgauge.transports.queue.reader import call
-from streamgauge.transports.queue.server import (
-    CONTROL,
-    KEY,
-    Control,
-    Doorkeeper,
-    Json,
-    caller,
-    options,
-    parse_json,
-    refuse,
-)
+from streamgauge.processes.clock import Clock
+from streamgauge.transports.contract import OutputRows
+from streamgauge.transports.queue.attempts import Attempt, AttemptError, Attempts, StampedRows
+from streamgauge.transports.queue.reader import call_action
+from streamgauge.transports.queue.server import MIDDLEWARE, Json, TokenAuth, call_options, parse_json
 
-Committed = Callable[[str, int, list[Arrival]], None]
+Committed = Callable[[str, int, list[StampedRows]], None]
 
 
 class OutputServer(flight.FlightServerBase):  # type: ignore[misc]
-    """Takes outputs, stamps each batch at its arrival and hands on what is committed."""
+    """Receives outputs, stamps each batch at its arrival and passes on what is committed."""
 
     def __init__(
-        self,
-        location: str,
-        attempts: Attempts,
-        *,
-        tokens: Mapping[str, str],
-        lock: AbstractContextManager[Any],
-        now_us: Callable[[], int],
-        committed: Committed,
-        control: Control = refuse,
+        self, location: str, attempts: Attempts, *, token: str, now_us: Callable[[], int], committed: Committed
     ) -> None:
-        """``now_us`` is the driver's clock in µs since 1970; ``committed`` gets query, batch and rows, and is quick."""
-        self.attempts, self.lock = attempts, lock
-        self._now, self._hand_on, self._control = now_us, committed, control
-        super().__init__(location, middleware={KEY: Doorkeeper(tokens)})
+        """``now_us`` is the clock of the load driver in µs since 1970; ``committed`` gets query, batch and rows, and is
+        quick."""
+        self.attempts, self.lock = attempts, threading.Lock()
+        self._now, self._on_commit = now_us, committed
+        super().__init__(location, middleware={MIDDLEWARE: TokenAuth(token)})
 
     def do_put(
         self,
@@ -59,29 +46,29 @@ class OutputServer(flight.FlightServerBase):  # type: ignore[misc]
         writer: flight.FlightMetadataWriter,
     ) -> None:
         """The outputs of one attempt."""
-        said = parse_json(descriptor.command)
+        key = parse_json(descriptor.command)
         try:
-            attempt = Attempt(str(said["query"]), int(said["batch"]), int(said["partition"]), int(said["attempt"]))
+            attempt = Attempt(str(key["query"]), int(key["batch"]), int(key["partition"]), int(key["attempt"]))
             with self.lock:
                 self.attempts.open(attempt)
         except (AttemptError, KeyError, TypeError) as error:
             raise flight.FlightServerError(str(error)) from error
         try:
-            self._take(attempt, reader)
+            self._receive(attempt, reader)
         except (pa.ArrowException, OSError):
             with self.lock:
                 self.attempts.discard(attempt)
             raise
-        if context.is_cancelled():  # its sender died: gRPC ends such a stream as if it were whole
+        if context.is_cancelled():  # its sender ended: gRPC ends such a stream as if it were whole
             with self.lock:
                 self.attempts.discard(attempt)
             return
         with self.lock:
             self.attempts.finish(attempt)
-        if said.get("commit"):
+        if key.get("commit"):
             self.commit(attempt.query, attempt.batch, [(attempt.partition, attempt.attempt)])
 
-    def _take(self, attempt: Attempt, reader: flight.MetadataRecordBatchReader) -> None:
+    def _receive(self, attempt: Attempt, reader: flight.MetadataRecordBatchReader) -> None:
         while True:
             try:
                 chunk = reader.read_chunk()
@@ -96,7 +83,7 @@ class OutputServer(flight.FlightServerBase):  # type: ignore[misc]
         try:
             with self.lock:
                 arrivals = self.attempts.commit(query, batch, parts)
-                self._hand_on(query, batch, arrivals)
+                self._on_commit(query, batch, arrivals)
         except AttemptError as error:
             raise flight.FlightServerError(str(error)) from error
         return sum(a.rows.num_rows for a in arrivals)
@@ -107,15 +94,15 @@ class OutputServer(flight.FlightServerBase):  # type: ignore[misc]
             return {**asdict(self.attempts.counts), "waiting": self.attempts.waiting}
 
     def do_action(self, context: flight.ServerCallContext, action: flight.Action) -> Iterator[bytes]:
-        """``commit``, ``abort`` and ``status``; anything else is for the control channel."""
+        """``commit``, ``abort`` and ``status``."""
         body = parse_json(action.body.to_pybytes() or b"{}")
         try:
-            answer = self._answer(action.type, body, caller(context).role)
+            answer = self._answer(action.type, body)
         except (KeyError, TypeError, ValueError) as error:
             raise flight.FlightServerError(f"{action.type} {body}: {error}") from error
         return iter([json.dumps(answer).encode()])
 
-    def _answer(self, action: str, body: Json, role: str) -> Json:
+    def _answer(self, action: str, body: Json) -> Json:
         if action == "commit":
             parts = [(int(partition), int(attempt)) for partition, attempt in body["parts"]]
             return {"rows": self.commit(str(body["query"]), int(body["batch"]), parts)}
@@ -125,17 +112,73 @@ class OutputServer(flight.FlightServerBase):  # type: ignore[misc]
             return {}
         if action == "status":
             return self.status()
-        if role != CONTROL:
-            raise flight.FlightUnauthorizedError(f"{action} is for the controller alone")
-        return self._control(action, body)
+        raise KeyError(f"unknown action {action}")
 
 
-class OutputWriter:
+class QueueOutputs:
+    """The outputs of a trial as they are committed: each batch of rows once."""
+
+    final = True
+
+    def __init__(self, location: str, token: str) -> None:
+        self._clock = Clock()
+        self._start_ns, self._wall_ns = self._clock.monotonic_ns(), self._clock.wall_ns()
+        self._commits: queue.SimpleQueue[tuple[str, int, list[StampedRows]]] = queue.SimpleQueue()
+        self._server = OutputServer(
+            location, Attempts(), token=token, now_us=self.now_us, committed=lambda *commit: self._commits.put(commit)
+        )
+
+    def now_us(self) -> int:
+        """The clock of the load driver: the monotonic one, set to the wall clock at the start of the load only."""
+        return (self._wall_ns + self._clock.monotonic_ns() - self._start_ns) // 1_000
+
+    def set_clock(self, start_ns: int, wall_ns: int) -> None:
+        """When the load begins."""
+        self._start_ns, self._wall_ns = start_ns, wall_ns
+
+    def set_schema(self, schema: pa.Schema) -> None:
+        """Arrow batches have their schema with them."""
+
+    def poll(self, seconds: float) -> Sequence[OutputRows]:
+        """The next batch that was committed."""
+        try:
+            commit = self._commits.get(timeout=seconds)
+        except queue.Empty:
+            return ()
+        return [committed_rows(*commit)] if commit[2] else ()
+
+    def drain(self) -> Iterator[OutputRows]:
+        """The batches that are left."""
+        while not self._commits.empty():
+            yield from self.poll(0.0)
+
+    def status(self) -> Json:
+        """The counts so far."""
+        return self._server.status()
+
+    def behind(self) -> int:
+        """Batches that wait to be counted."""
+        return self._commits.qsize()
+
+    def close(self) -> None:
+        """Accept no more outputs."""
+        self._server.shutdown()
+
+
+def committed_rows(query: str, batch: int, arrivals: Sequence[StampedRows]) -> OutputRows:
+    """The rows of a commit as they are stored: with ``emitted_us`` and the number of their batch."""
+    table = pa.Table.from_batches([arrival.rows for arrival in arrivals]).combine_chunks()
+    emitted = np.repeat([a.emitted_us for a in arrivals], [a.rows.num_rows for a in arrivals]).astype(np.int64)
+    table = table.append_column("emitted_us", pa.array(emitted))
+    return OutputRows(query, table.append_column("batch", pa.array(np.full(len(emitted), batch, np.int64))))
+
+
+class QueueOutputWriter:
     """Sends outputs to the collector and commits them."""
 
     def __init__(self, endpoint: str, token: str, timeout: float = 60.0) -> None:
         self._client = flight.FlightClient(endpoint)
-        self._options = options(token, timeout)
+        self._options = call_options(token, timeout)
 
     def put(
         self,
@@ -164,21 +207,23 @@ class OutputWriter:
 
     def commit(self, query: str, batch: int, parts: Sequence[tuple[int, int]]) -> int:
         """Exactly these (partition, attempt) of the batch count. Rows that count now; 0 if they did before."""
-        rows: int = call(self._client, self._options, "commit", query=query, batch=batch, parts=list(parts))["rows"]
+        rows: int = call_action(self._client, self._options, "commit", query=query, batch=batch, parts=list(parts))[
+            "rows"
+        ]
         return rows
 
     def abort(self, query: str, batch: int) -> None:
         """The attempts of the batch will not count."""
-        call(self._client, self._options, "abort", query=query, batch=batch)
+        call_action(self._client, self._options, "abort", query=query, batch=batch)
 
     def status(self) -> dict[str, Any]:
         """The collector's counts."""
-        return call(self._client, self._options, "status")
+        return call_action(self._client, self._options, "status")
 
     def close(self) -> None:
         self._client.close()
 
-    def __enter__(self) -> "OutputWriter":
+    def __enter__(self) -> "QueueOutputWriter":
         return self
 
     def __exit__(

@@ -14,14 +14,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, StringType, TimestampType
 
-from streamgauge.engines.spark.options import Ends
+from streamgauge.engines.spark.connect.positions import PositionReporter, ProgressListener
+from streamgauge.engines.spark.connect.table import Columns, Notify, UnsupportedColumn
+from streamgauge.engines.spark.options import QuerySpec, SourceAndSink, StreamSpec
 from streamgauge.model.streams import TIME
-from streamgauge.transports.kafka.cluster import KafkaEnds
+from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.binary import Binary
 from streamgauge.transports.kafka.formats.cells import FLOAT_WIDTH
 from streamgauge.transports.kafka.formats.columns import SEQUENCE, FormatName, kind_of
-from streamgauge.transports.kafka.formats.formats import KEY, name_problem, with_sequence
+from streamgauge.transports.kafka.formats.formats import name_problem, with_sequence
 from streamgauge.transports.schemas import schema_of
 
 _JSON_TYPES = {pa.int32(): "INT", pa.float64(): "DOUBLE", pa.string(): "STRING"}
@@ -30,7 +32,7 @@ ROW = "row"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SqlDecoding:
     """How values become columns, in two steps, so that a value is parsed once however many columns it has."""
 
     parsed: str
@@ -39,16 +41,16 @@ class Reading:
     """Selected then, each with its name."""
 
 
-def reading(name: FormatName, schema: pa.Schema) -> Reading:
+def decode_sql(name: FormatName, schema: pa.Schema) -> SqlDecoding:
     """From the column ``value`` to those of the schema; times are timestamps."""
     if name == "binary":
-        return Reading("value", tuple(_unpacked(schema)))
+        return SqlDecoding("value", tuple(_unpacked(schema)))
     if name == "avro":
         parsed = f"from_avro(value, '{Avro(schema).text}')"
-        return Reading(parsed, tuple(f"{ROW}.`{field.name}`" for field in schema))
+        return SqlDecoding(parsed, tuple(f"{ROW}.`{field.name}`" for field in schema))
     types = ", ".join(f"`{field.name}` {_JSON_TYPES.get(field.type, 'BIGINT')}" for field in schema)
     parsed = f"from_json(CAST(value AS STRING), '{types}')"
-    return Reading(parsed, tuple(f"{_time(field, f'{ROW}.`{field.name}`')} AS `{field.name}`" for field in schema))
+    return SqlDecoding(parsed, tuple(f"{_time(field, f'{ROW}.`{field.name}`')} AS `{field.name}`" for field in schema))
 
 
 def _time(field: pa.Field, number: str) -> str:
@@ -74,7 +76,7 @@ def _unpacked(schema: pa.Schema) -> list[str]:
     return found
 
 
-def writing(name: FormatName, schema: pa.Schema) -> str:
+def encode_sql(name: FormatName, schema: pa.Schema) -> str:
     """From the columns of the schema, which may hold numbers of any sign and nulls, to the value of an output."""
     if name == "avro":
         columns = ", ".join(_quoted(field) for field in schema)
@@ -113,7 +115,6 @@ def _quoted(field: pa.Field) -> str:
     return f"`{name}`"
 
 
-Columns = tuple[tuple[str, str], ...]
 _NO_SOURCE = ("KAFKA_DATA_SOURCE_NOT_ENABLED", "DATA_SOURCE_NOT_FOUND")
 """How Spark calls it when its connector is missing."""
 KINDS: dict[type[DataType], str] = {
@@ -126,19 +127,17 @@ KINDS: dict[type[DataType], str] = {
 """The types of output columns that every format holds, as a workload writes them down."""
 
 
-class CannotTravel(ValueError):
-    """What keeps Spark from reading or writing over Kafka; the sentence says what to change."""
-
-
-def _connection(to: KafkaEnds) -> dict[str, str]:
+def _connection(to: KafkaEndpoints) -> dict[str, str]:
     """The options by which the connector reaches the cluster. They hold the secrets: for the query alone."""
     return {f"kafka.{name}": value for name, value in to.cluster.java_settings().items()}
 
 
-def kafka_events(spark: SparkSession, ends: Ends, to: KafkaEnds, *, stream: bool = True) -> DataFrame:
-    """The events of the trial's topic from its first record on, as a stream or as what is there now."""
-    topic = to.inputs[ends.stream]
-    said: dict[str, Any] = {
+def kafka_events(
+    spark: SparkSession, ends: SourceAndSink, of: StreamSpec, to: KafkaEndpoints, *, stream: bool = True
+) -> DataFrame:
+    """The events of a topic of the trial from its first record on, as a stream or as what is there now."""
+    topic = to.inputs[of.name]
+    options: dict[str, Any] = {
         **_connection(to),
         **{f"kafka.{name}": value for name, value in ends.consumer.items()},
         "subscribe": topic,
@@ -147,19 +146,19 @@ def kafka_events(spark: SparkSession, ends: Ends, to: KafkaEnds, *, stream: bool
         "groupIdPrefix": f"{topic}.spark",
     }
     if stream and ends.max_batch:
-        said["maxOffsetsPerTrigger"] = str(ends.max_batch)
+        options["maxOffsetsPerTrigger"] = str(ends.max_batch)
     try:
-        records = (spark.readStream if stream else spark.read).format("kafka").options(**said).load()
+        records = (spark.readStream if stream else spark.read).format("kafka").options(**options).load()
     except AnalysisException as error:
         if "kafka" not in str(error) or error.getCondition() not in _NO_SOURCE:
             raise
-        raise CannotTravel(
+        raise UnsupportedColumn(
             "Spark has no connector to Kafka: the jars in spark.jars do not contain it. Remove spark.jars from "
             "engine.settings; streamgauge then passes the connector that `streamgauge setup kafka` downloads"
         ) from error
-    how = reading(to.format, with_sequence(schema_of(ends.columns)))
+    how = decode_sql(to.format, with_sequence(schema_of(of.columns)))
     rows = records.selectExpr(f"{how.parsed} AS {ROW}", "timestamp AS ingested").selectExpr(*how.columns, "ingested")
-    names = [name for name, _ in ends.columns]
+    names = [name for name, _ in of.columns]
     return rows.select(*names, *([SEQUENCE] if ends.numbered else []), "ingested")
 
 
@@ -168,10 +167,10 @@ def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
     found = []
     for field in outputs.schema.fields:
         if why := name_problem(form, field.name):
-            raise CannotTravel(f"the output column {field.name} cannot be written as {form}: {why}; rename it")
+            raise UnsupportedColumn(f"the output column {field.name} cannot be written as {form}: {why}; rename it")
         kind = KINDS.get(type(field.dataType))
         if kind is None:
-            raise CannotTravel(
+            raise UnsupportedColumn(
                 f"the output column {field.name} is {field.dataType.simpleString()}: outputs over Kafka have columns "
                 "of the types int, bigint, double, timestamp and string; cast it to one of them, or remove it"
             )
@@ -179,14 +178,43 @@ def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
     return tuple(found)
 
 
-def kafka_writer(outputs: DataFrame, to: KafkaEnds) -> "DataStreamWriter":
-    """Writes outputs into their topic, in the trial's format."""
-    records = outputs.selectExpr(*_record(to.format, columns_of(outputs, to.format)))
+def kafka_writer(outputs: DataFrame, to: KafkaEndpoints) -> DataStreamWriter:
+    """Writes outputs into their topic, in the format of the trial."""
+    records = outputs.selectExpr(*_record(to.format, columns_of(outputs, to.format), to.output_key))
     return records.writeStream.format("kafka").options(**_connection(to), topic=to.output)
 
 
-def _record(form: FormatName, columns: Columns) -> list[str]:
-    """Key and value of an output. Rows of one gem pack have one key, so that updates of it stay in their order."""
-    value = f"CAST({writing(form, schema_of(columns))} AS BINARY) AS value"
-    keyed = dict(columns).get(KEY) == "int32"
-    return [f"unhex(lpad(right(hex({KEY}), 8), 8, '0')) AS key", value] if keyed else [value]
+def _record(form: FormatName, columns: Columns, key: str | None) -> list[str]:
+    """Key and value of an output. Rows of one key have one record key, so that updates of it stay in their order."""
+    value = f"CAST({encode_sql(form, schema_of(columns))} AS BINARY) AS value"
+    keyed = key is not None and dict(columns).get(key) == "int32"
+    return [f"unhex(lpad(right(hex({key}), 8), 8, '0')) AS key", value] if keyed else [value]
+
+
+class Connector:
+    """Spark's own connector, and the positions that only Spark knows."""
+
+    def __init__(self, spark: SparkSession, notify: Notify) -> None:
+        self._spark, self._notify = spark, notify
+        self._listener: ProgressListener | None = None
+        self.columns: Columns = ()
+
+    def events(self, ends: SourceAndSink, *, stream: bool) -> dict[str, DataFrame]:
+        """The events of each topic."""
+        to = KafkaEndpoints.from_wire(ends.endpoints)
+        return {each.name: kafka_events(self._spark, ends, each, to, stream=stream) for each in ends.streams}
+
+    def writer(self, outputs: DataFrame, spec: QuerySpec) -> DataStreamWriter:
+        """Writes outputs into their topic, and reports positions from now on."""
+        to, real_time = KafkaEndpoints.from_wire(spec.ends.endpoints), spec.mode == "real-time"
+        self.columns = columns_of(outputs, to.format)
+        self._listener = self._listener or ProgressListener(self._spark)
+        trigger, checkpoint = (0, None) if real_time else (spec.trigger_ns, spec.checkpoint)
+        self._listener.positions = PositionReporter(to, self._notify, trigger, checkpoint)
+        return kafka_writer(outputs, to)
+
+    def stop(self) -> None:
+        """Report the last position."""
+        if self._listener is not None and self._listener.positions is not None:
+            self._listener.positions.close()
+            self._listener.positions = None

@@ -1,9 +1,8 @@
-"""How far the query is, told to the drivers' doors after every micro-batch: on Kafka nobody else could know.
+"""How far the query is, reported to the controller after every micro-batch: over a broker only Spark knows it.
 
-Spark's connector commits no offsets. A listener on the JVM's bus hands over the JSON of each progress, one call of a
-few hundred microseconds, and a thread sends what it says when the next micro-batch begins. That is when Spark itself
-tells a source of a queue: so both ways have one boundary, and a lag does not depend on how long a micro-batch took
-that was done in time.
+Spark's connector commits no offsets. A listener on the JVM's bus passes on the JSON of each progress, one call of a few
+hundred microseconds, and a thread reports it when the next micro-batch begins. That is when Spark itself acknowledges a
+queue: so both transports have one boundary, and a lag does not depend on how long a micro-batch took that was on time.
 """
 
 import json
@@ -13,74 +12,71 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import java_import
-from pyarrow import ArrowException
 from pyspark import SparkContext
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
-from streamgauge.engines.spark.options import Ends
-from streamgauge.transports.kafka.cluster import KafkaEnds
-from streamgauge.transports.ledger import Lane
-from streamgauge.transports.queue.reader import QueueReader
+from streamgauge.engines.spark.connect.table import Notify
+from streamgauge.engines.toolkit import position_notification
+from streamgauge.model.streams import Position, StreamPartition
+from streamgauge.transports.kafka.cluster import KafkaEndpoints
 
-_GLANCE = 0.02
-"""Seconds between two looks: what a trigger of a second makes wait is off by 2 % at most."""
+if TYPE_CHECKING:
+    from streamgauge.transports.kafka.client.positions import PositionCommitter
+
+_END_TIMEOUT = 5.0
+_POLL_INTERVAL = 0.02
+"""Seconds between two looks at the checkpoint: what a trigger of a second makes wait is off by 2 % at most."""
+Offsets = dict[StreamPartition, int]
 
 
-def offsets_in(text: str, streams: Mapping[str, str]) -> dict[Lane, int]:
+def offsets_in(text: str, streams: Mapping[str, str]) -> dict[StreamPartition, int]:
     """The end offsets of a micro-batch by lane, from its file. ``streams`` are the names of the streams by topic."""
-    found: dict[Lane, int] = {}
-    for line in text.splitlines()[1:]:  # the first is the version, then what Spark notes, then a line per source
-        told = json.loads(line) if line.startswith("{") else {}
-        for topic, partitions in told.items():
+    found: dict[StreamPartition, int] = {}
+    for line in text.splitlines()[1:]:  # the first is the version, then Spark's metadata, then a line per source
+        entry = json.loads(line) if line.startswith("{") else {}
+        for topic, partitions in entry.items():
             if topic in streams and isinstance(partitions, dict):
-                found |= {Lane(streams[topic], int(number)): int(at) for number, at in partitions.items()}
+                found |= {StreamPartition(streams[topic], int(number)): int(at) for number, at in partitions.items()}
     return found
 
 
-class Taken:
-    """A thread that looks for the file of the next micro-batch, and tells what it holds."""
+class StartedOffsets:
+    """A thread that watches for the file of the next micro-batch, and reports where it ends."""
 
-    def __init__(
-        self, checkpoint: Path, streams: Mapping[str, str], tell: Callable[[Mapping[Lane, int]], None]
-    ) -> None:
-        self._folder, self._streams, self._tell = checkpoint / "offsets", streams, tell
+    def __init__(self, checkpoint: Path, streams: Mapping[str, str], report: Callable[[Offsets], None]) -> None:
+        self._folder, self._streams, self._report = checkpoint / "offsets", streams, report
         self._next = 0
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="taken", daemon=True)
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="started", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Begin to watch."""
         self._thread.start()
 
     def _run(self) -> None:
-        while not self._over.wait(_GLANCE):
-            with suppress(ArrowException, OSError):  # the drivers are ending, or Spark has removed the file
-                self.look()
+        while not self._stopping.wait(_POLL_INTERVAL):
+            with suppress(OSError):  # Spark has removed the file
+                self.poll()
 
-    def look(self) -> None:
-        """Tell of the newest micro-batch, if it is a new one."""
+    def poll(self) -> None:
+        """Report the newest micro-batch, if it is a new one."""
         before = self._next
         while (self._folder / str(self._next)).exists():
             self._next += 1
         if self._next > before:
             offsets = offsets_in((self._folder / str(self._next - 1)).read_text(encoding="utf-8"), self._streams)
             if offsets:
-                self._tell(offsets)
+                self._report(offsets)
 
     def close(self) -> None:
-        """Look no more."""
-        self._over.set()
+        """Watch no more."""
+        self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
-
-
-Offsets = dict[Lane, int]
-_AGAIN, _PATIENCE = 0.02, 5.0
-"""Seconds. The broker may have handed a record on before its driver knows that it was taken."""
 
 
 def positions_of(progress: dict[str, Any], streams: dict[str, str]) -> Offsets:
@@ -89,11 +85,11 @@ def positions_of(progress: dict[str, Any], streams: dict[str, str]) -> Offsets:
     for source in progress.get("sources", []):
         for topic, partitions in (source.get("endOffset") or {}).items():
             if topic in streams:
-                found |= {Lane(streams[topic], int(number)): int(at) for number, at in partitions.items()}
+                found |= {StreamPartition(streams[topic], int(number)): int(at) for number, at in partitions.items()}
     return found
 
 
-def next_begins(progress: dict[str, Any], trigger_ns: int) -> float:
+def next_trigger(progress: dict[str, Any], trigger_ns: int) -> float:
     """When the micro-batch after this one begins, if this one is done by then: seconds since 1970.
 
     Spark's triggers are whole multiples of their length on that clock.
@@ -104,95 +100,87 @@ def next_begins(progress: dict[str, Any], trigger_ns: int) -> float:
     return (round(began_ms) // length_ms + 1) * length_ms / 1000
 
 
-class Positions:
-    """Sends the latest position, in a thread of its own; what is overtaken by a newer one is not sent.
+class PositionReporter:
+    """Reports the latest position in a separate thread, when the next micro-batch begins.
 
     Micro-batches begin every ``trigger_ns``; 0: as soon as one is done.
     """
 
-    def __init__(self, ends: Ends, to: KafkaEnds, trigger_ns: int = 0, checkpoint: Path | None = None) -> None:
+    def __init__(self, to: KafkaEndpoints, notify: Notify, trigger_ns: int = 0, checkpoint: Path | None = None) -> None:
         """``checkpoint`` is that of a query which writes down what a micro-batch takes when it starts."""
-        self._trigger_ns = trigger_ns
+        self._trigger_ns, self._notify = trigger_ns, notify
         self._streams = {topic: stream for stream, topic in to.inputs.items()}
-        self._door = QueueReader(ends.queues, ends.token)
-        self._commit = _committer(to) if to.group else None
+        self._committer = _open_committer(to) if to.group else None
         self._changed = threading.Condition()
         self._newest: Offsets = {}
         self._due = 0.0
-        self._over = False
-        self._thread = threading.Thread(target=self._send_all, name="positions", daemon=True)
+        self._stopping = False
+        self._lock = threading.Lock()
+        self._done, self._started = Position({}, 0), dict[StreamPartition, int]()
+        self._thread = threading.Thread(target=self._report_all, name="positions", daemon=True)
         self._thread.start()
-        self._taking = QueueReader(ends.queues, ends.token) if checkpoint else None  # a line for its own thread
-        self._taken = Taken(checkpoint, self._streams, self._taking.taken) if checkpoint and self._taking else None
-        if self._taken is not None:
-            self._taken.start()
+        self._watcher = StartedOffsets(checkpoint, self._streams, self._report_started) if checkpoint else None
+        if self._watcher is not None:
+            self._watcher.start()
 
-    def progressed(self, told: str) -> None:
-        """A micro-batch is done; ``told`` is Spark's JSON of it."""
-        progress = json.loads(told)
-        offsets, due = positions_of(progress, self._streams), next_begins(progress, self._trigger_ns)
+    def progressed(self, text: str) -> None:
+        """A micro-batch is done; ``text`` is Spark's JSON of it."""
+        progress = json.loads(text)
+        offsets, due = positions_of(progress, self._streams), next_trigger(progress, self._trigger_ns)
         if offsets:
             with self._changed:
                 self._newest, self._due = offsets, due
                 self._changed.notify()
 
     def close(self) -> None:
-        """Send what is left, and hang up."""
+        """Report what is left, and stop."""
         with self._changed:
-            self._over = True
+            self._stopping = True
             self._changed.notify()
-        self._thread.join(_PATIENCE)
-        self._door.close()
-        if self._taken is not None and self._taking is not None:
-            self._taken.close()
-            self._taking.close()
+        self._thread.join(_END_TIMEOUT)
+        if self._watcher is not None:
+            self._watcher.close()
+        if self._committer is not None:
+            self._committer.close()
 
-    def _send_all(self) -> None:
+    def _report_all(self) -> None:
         while offsets := self._next():
-            self._acknowledge(offsets)
-            if self._commit is not None:
-                self._commit(offsets)
+            with self._lock:
+                self._done = Position(offsets, time.monotonic_ns())
+            self._send()
+            if self._committer is not None:
+                self._committer.commit(offsets)
+
+    def _report_started(self, offsets: Offsets) -> None:
+        with self._lock:
+            self._started = offsets
+        self._send()
+
+    def _send(self) -> None:
+        with self._lock:
+            done, started = self._done, self._started
+        self._notify(position_notification(done._replace(started=started or done.offsets)))
 
     def _next(self) -> Offsets:
-        """The next position to send; none at the end."""
+        """The next position to report; none at the end."""
         with self._changed:
-            while not self._over and (not self._newest or time.time() < self._due):
+            while not self._stopping and (not self._newest or time.time() < self._due):
                 self._changed.wait(max(0.0, self._due - time.time()) if self._newest else None)
             offsets, self._newest = self._newest, {}
             return offsets
 
-    def _acknowledge(self, offsets: Offsets) -> None:
-        ends = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                return self._door.acknowledge(offsets)
-            except (ArrowException, OSError) as error:
-                if self._newest or self._over:
-                    return None  # a newer one comes, or the drivers are ending
-                if time.monotonic() > ends:
-                    raise RuntimeError(f"the position {offsets} could not be told to the drivers") from error
-            time.sleep(_AGAIN)
+
+def _open_committer(to: KafkaEndpoints) -> "PositionCommitter":
+    from streamgauge.transports.kafka.client.positions import PositionCommitter  # noqa: PLC0415 - librdkafka is large
+
+    return PositionCommitter(to)
 
 
-def _committer(to: KafkaEnds) -> Callable[[Offsets], None]:
-    """Commits positions to a consumer group that nobody is a member of, so that any monitor of Kafka sees the lag."""
-    from confluent_kafka import Consumer, TopicPartition  # noqa: PLC0415 - only where it is asked for
-
-    consumer = Consumer({**to.cluster.client_settings(), "group.id": to.group, "enable.auto.commit": False})
-
-    def commit(offsets: Offsets) -> None:
-        parts = [TopicPartition(to.inputs[lane.stream], lane.partition, at) for lane, at in offsets.items()]
-        consumer.commit(offsets=parts, asynchronous=True)
-        consumer.poll(0)
-
-    return commit
-
-
-class Listener:
+class ProgressListener:
     """A listener of Spark's queries, as the JVM calls it. Spark's own would read every field over a socket."""
 
     def __init__(self, spark: SparkSession) -> None:
-        self.positions: Positions | None = None
+        self.positions: PositionReporter | None = None
         gateway: Any = SparkContext._gateway
         java_import(gateway.jvm, "org.apache.spark.sql.streaming.*")
         ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]

@@ -1,13 +1,13 @@
 """The queue as a streaming source of Spark: Arrow batches, micro-batches cut at one due time.
 
-Spark calls ``latestOffset`` at the start of a micro-batch, when all that came before is done, so that is when the
-queue is acknowledged. What was planned and not finished is not acknowledged, and can be read again by a retry or
+Spark calls ``latestOffset`` at the start of a micro-batch, when everything before it is done, so the queue is
+acknowledged then. What was planned and not finished is not acknowledged, and can be read again by a retry or
 after a restart from the checkpoint.
 """
 
 import gc
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -25,19 +26,21 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from streamgauge.engines.spark.options import Ends
-from streamgauge.transports.ledger import Lane
-from streamgauge.transports.queue.outputs import OutputWriter
-from streamgauge.transports.queue.reader import Cut, QueueReader
+from streamgauge.engines.spark.connect.table import Columns, Notify
+from streamgauge.engines.spark.options import QuerySpec, SourceAndSink, StreamSpec
+from streamgauge.model.streams import Offsets, StreamPartition
+from streamgauge.transports.queue.outputs import QueueOutputWriter
+from streamgauge.transports.queue.reader import QueueReader
 
 
 @cache
-def unburden() -> None:
+def freeze_imports_for_gc() -> None:
     """Take all that is imported out of the garbage collector's sight, once in a process.
 
     Spark's Python daemon collects garbage after every task. With pyarrow and pandas imported that takes 50 ms and
-    more, four times in a micro-batch: a fifth of a core at one micro-batch a second, which no job of the user's needs.
+    more, four times in a micro-batch: a fifth of a core at one micro-batch a second, which no job of the user needs.
     """
     gc.collect()
     gc.freeze()
@@ -46,28 +49,35 @@ def unburden() -> None:
 Offset = dict[str, Any]
 ROWS = 65_536
 """Rows of an Arrow batch for Spark, at least, where there are so many: ticks are too small to be handed on singly."""
-_SQL = {"int32": "int", "int64": "bigint", "timestamp[us, tz=UTC]": "timestamp", "float64": "double"}
+_SQL = {
+    "int32": "int",
+    "int64": "bigint",
+    "timestamp[us, tz=UTC]": "timestamp",
+    "float64": "double",
+    "text": "string",
+}
 _STAMP = pa.timestamp("us", "UTC")
 
 
-def ddl(ends: Ends) -> str:
+def spark_schema(ends: SourceAndSink, stream: StreamSpec) -> str:
     """The columns of the events as Spark writes them."""
-    columns = [f"{name} {_SQL[kind]}" for name, kind in ends.columns]
+    columns = [f"{name} {_SQL[kind]}" for name, kind in stream.columns]
     columns += ["sequence bigint"] if ends.numbered else []
     return ", ".join([*columns, "ingested timestamp"] if ends.stamp else columns)
 
 
 @lru_cache(maxsize=1)
 def _reader(queues: tuple[str, ...], token: str) -> QueueReader:
-    """The line to the queues of this trial, kept while a worker process lives: connecting costs milliseconds."""
+    """The connection to the queues of this trial, kept while a worker process lives: connecting costs milliseconds."""
     return QueueReader(queues, token)
 
 
-def _offset(due: int | None, offsets: Mapping[Lane, int]) -> Offset:
-    return {"due": -1 if due is None else due, "lanes": {str(lane.partition): n for lane, n in offsets.items()}}
+def _offset(due: int | None, offsets: Offsets, stream: str) -> Offset:
+    found = {str(each.partition): n for each, n in offsets.items() if each.stream == stream}
+    return {"due": -1 if due is None else due, "partitions": found}
 
 
-class Range(InputPartition):
+class OffsetRange(InputPartition):
     """The events ``start … stop − 1`` of one partition."""
 
     def __init__(self, partition: int, start: int, stop: int) -> None:
@@ -75,8 +85,8 @@ class Range(InputPartition):
         self.partition, self.start, self.stop = partition, start, stop
 
 
-def _whole(batches: Sequence[pa.RecordBatch], ends: Ends, first: int) -> pa.RecordBatch:
-    """One batch out of many, with the numbers of its events, the first of which it is, and the moment it came in."""
+def _concatenate(batches: Sequence[pa.RecordBatch], ends: SourceAndSink, first: int) -> pa.RecordBatch:
+    """One batch out of many, with the numbers of its events, beginning with ``first``, and the moment it arrived."""
     whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
     columns, names = list(whole.columns), list(whole.schema.names)
     if ends.numbered:
@@ -89,107 +99,109 @@ def _whole(batches: Sequence[pa.RecordBatch], ends: Ends, first: int) -> pa.Reco
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def read_range(ends: Ends, wanted: Range) -> Iterator[pa.RecordBatch]:
+def read_range(ends: SourceAndSink, stream: str, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The events of a range, in batches that are worth handing on. Also the first operator: it stamps."""
-    unburden()
-    reader = _reader(ends.queues, ends.token).read(Lane(ends.stream, wanted.partition), wanted.start, wanted.stop)
+    freeze_imports_for_gc()
+    partition = StreamPartition(stream, wanted.partition)
+    reader = _queue(ends).stream(partition, wanted.start, wanted.stop)
     held, rows, offset = list[pa.RecordBatch](), 0, wanted.start
     for batch in reader:
         held.append(batch)
         rows += batch.num_rows
         if rows >= ROWS:
-            yield _whole(held, ends, offset * ends.partitions + wanted.partition)
+            yield _concatenate(held, ends, offset * ends.partitions + wanted.partition)
             held, rows, offset = [], 0, offset + rows
     if held:
-        yield _whole(held, ends, offset * ends.partitions + wanted.partition)
+        yield _concatenate(held, ends, offset * ends.partitions + wanted.partition)
+
+
+def _queue(ends: SourceAndSink) -> QueueReader:
+    return _reader(tuple(ends.endpoints["queues"]), str(ends.endpoints["token"]))
 
 
 class QueueStreamReader(DataSourceStreamReader):
-    """Offsets of all partitions at one due time."""
+    """Offsets of all partitions of a stream at one due time."""
 
-    def __init__(self, ends: Ends) -> None:
-        self._ends = ends
+    def __init__(self, ends: SourceAndSink, stream: str) -> None:
+        self._ends, self._stream = ends, stream
         self._acknowledged: Offset | None = None
 
-    def _queue(self) -> QueueReader:
-        return _reader(self._ends.queues, self._ends.token)
-
-    def _lanes(self, offset: Offset) -> dict[Lane, int]:
-        return {Lane(self._ends.stream, int(p)): n for p, n in offset["lanes"].items()}
+    def _offsets(self, offset: Offset) -> dict[StreamPartition, int]:
+        return {StreamPartition(self._stream, int(p)): n for p, n in offset["partitions"].items()}
 
     def initialOffset(self) -> Offset:
         """What is not acknowledged: of a new queue, everything."""
-        cut = self._queue().latest()
-        return _offset(None, cut.starts)
+        return _offset(None, _queue(self._ends).available().starts, self._stream)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """At most so many events in a micro-batch, if the options say so."""
         return ReadMaxRows(self._ends.max_batch) if self._ends.max_batch else ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
-        """Acknowledge what is done, and cut the next micro-batch; the start again if nothing is new."""
+        """Acknowledge what is done, and end the next micro-batch at one due time; the start again if nothing is new."""
         if start != self._acknowledged:
-            self._queue().acknowledge(self._lanes(start))
+            _queue(self._ends).acknowledge(self._offsets(start))
             self._acknowledged = start
-        cut = self._cut(limit)
-        latest = _offset(cut.due, cut.offsets)
-        return start if latest["lanes"] == start["lanes"] else latest
+        latest = self._latest(limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+        return start if latest["partitions"] == start["partitions"] else latest
 
-    def _cut(self, limit: ReadLimit) -> Cut:
-        return self._queue().latest(limit.max_rows if isinstance(limit, ReadMaxRows) else None)
+    def _latest(self, most: int | None = None) -> Offset:
+        available = _queue(self._ends).available(most)
+        return _offset(available.due_us, available.offsets, self._stream)
 
     def reportLatestOffset(self) -> Offset:
         """Where the queue ends now, for Spark's own progress report."""
-        cut = self._queue().latest()
-        return _offset(cut.due, cut.offsets)
+        return self._latest()
 
     def partitions(self, start: Offset, end: Offset) -> list[InputPartition]:
         """One range per partition of the queue that has something new."""
-        before = start["lanes"]
-        return [Range(int(p), before[p], stop) for p, stop in end["lanes"].items() if stop > before[p]]
+        before, after = start["partitions"], end["partitions"]
+        return [OffsetRange(int(p), before[p], stop) for p, stop in after.items() if stop > before[p]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a worker process."""
-        assert isinstance(partition, Range)
-        return read_range(self._ends, partition)
+        assert isinstance(partition, OffsetRange)
+        return read_range(self._ends, self._stream, partition)
 
 
 class QueueBatchReader(DataSourceReader):
-    """All that is in the queue, as a table: the same events through the same way, in batch."""
+    """All events of a stream that are in the queue, as a table: the same events on the same way, in batch."""
 
-    def __init__(self, ends: Ends) -> None:
-        self._ends = ends
+    def __init__(self, ends: SourceAndSink, stream: str) -> None:
+        self._ends, self._stream = ends, stream
 
     def partitions(self) -> list[InputPartition]:
         """One range per partition of the queue."""
-        cut = _reader(self._ends.queues, self._ends.token).latest()
-        return [Range(lane.partition, cut.starts[lane], stop) for lane, stop in cut.offsets.items()]
+        available = _queue(self._ends).available()
+        wanted = {each: stop for each, stop in available.offsets.items() if each.stream == self._stream}
+        return [OffsetRange(each.partition, available.starts[each], stop) for each, stop in wanted.items()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """In a worker process."""
-        assert isinstance(partition, Range)
-        return read_range(self._ends, partition)
+        assert isinstance(partition, OffsetRange)
+        return read_range(self._ends, self._stream, partition)
 
 
-def queue_source(bound: Ends) -> type[DataSource]:
-    """The source of one trial. The class is made here, so that Spark hands it on by value, with the token inside."""
+def queue_source(of_trial: SourceAndSink, of_stream: StreamSpec) -> type[DataSource]:
+    """The source of one stream of a trial. The class is made here, so that Spark copies it, with the token inside."""
 
     class QueueSource(DataSource):
-        ends = bound
+        ends = of_trial
+        stream = of_stream
 
         @classmethod
         def name(cls) -> str:
-            return f"streamgauge-queue-{cls.ends.query}"
+            return f"streamgauge-queue-{cls.ends.query}-{cls.stream.name}"
 
         def schema(self) -> str:
-            return ddl(self.ends)
+            return spark_schema(self.ends, self.stream)
 
         def reader(self, schema: object) -> DataSourceReader:
-            return QueueBatchReader(self.ends)
+            return QueueBatchReader(self.ends, self.stream.name)
 
         def streamReader(self, schema: object) -> DataSourceStreamReader:
-            unburden()
-            return QueueStreamReader(self.ends)
+            freeze_imports_for_gc()
+            return QueueStreamReader(self.ends, self.stream.name)
 
     return QueueSource
 
@@ -198,12 +210,12 @@ _BATCH = "streaming.sql.batchId"
 
 
 @lru_cache(maxsize=1)
-def _writer(endpoint: str, token: str) -> OutputWriter:
-    return OutputWriter(endpoint, token)
+def _writer(endpoint: str, token: str) -> QueueOutputWriter:
+    return QueueOutputWriter(endpoint, token)
 
 
 @dataclass
-class Sent(WriterCommitMessage):
+class TaskResult(WriterCommitMessage):
     """What one task has sent; nothing was sent where there were no rows."""
 
     partition: int
@@ -211,58 +223,86 @@ class Sent(WriterCommitMessage):
     rows: int
 
 
-def _attempt(epoch: int, context: TaskContext) -> int:
-    """A number that no other try has: task attempts are counted through a whole session, starts of the query by us."""
-    return (epoch << 40) | int(context.taskAttemptId())
+def _attempt(restart: int, context: TaskContext) -> int:
+    """A number that no other try has: task attempts are counted through a whole session, starts of the query here."""
+    return (restart << 40) | int(context.taskAttemptId())
 
 
 class CollectorWriter(DataSourceStreamArrowWriter):
     """Sends outputs as Spark makes them."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: SourceAndSink) -> None:
         self._ends = ends
 
-    def _line(self) -> OutputWriter:
-        return _writer(self._ends.outputs, self._ends.token)
+    def _outputs(self) -> QueueOutputWriter:
+        return _writer(str(self._ends.endpoints["outputs"]), str(self._ends.endpoints["token"]))
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Sent:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """In a worker process: the outputs of one task."""
-        unburden()
+        freeze_imports_for_gc()
         context = TaskContext.get()
         assert context is not None
-        partition, attempt = context.partitionId(), _attempt(self._ends.epoch, context)
+        partition, attempt = context.partitionId(), _attempt(self._ends.restart, context)
         first = next((batch for batch in iterator if batch.num_rows), None)
         if first is None:
-            return Sent(partition, attempt, 0)
+            return TaskResult(partition, attempt, 0)
         batch = int(context.getLocalProperty(_BATCH) or 0)
         rows = chain([first], (more for more in iterator if more.num_rows))
-        sent = self._line().put(self._ends.query, batch, first.schema, rows, partition=partition, attempt=attempt)
-        return Sent(partition, attempt, sent)
+        sent = self._outputs().put(self._ends.query, batch, first.schema, rows, partition=partition, attempt=attempt)
+        return TaskResult(partition, attempt, sent)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """All tasks are done: exactly these attempts count."""
-        unburden()
-        parts = [(m.partition, m.attempt) for m in messages if isinstance(m, Sent) and m.rows]
+        freeze_imports_for_gc()
+        parts = [(m.partition, m.attempt) for m in messages if isinstance(m, TaskResult) and m.rows]
         if parts:
-            self._line().commit(self._ends.query, batchId, parts)
+            self._outputs().commit(self._ends.query, batchId, parts)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
         """The micro-batch failed: nothing of it counts."""
-        self._line().abort(self._ends.query, batchId)
+        self._outputs().abort(self._ends.query, batchId)
 
 
-def collector_sink(bound: Ends) -> type[DataSource]:
+def collector_sink(of_trial: SourceAndSink) -> type[DataSource]:
     """The sink of one trial; made here for the same reason as the source."""
 
     class CollectorSink(DataSource):
-        ends = bound
+        ends = of_trial
 
         @classmethod
         def name(cls) -> str:
             return f"streamgauge-collector-{cls.ends.query}"
 
         def streamWriter(self, schema: object, overwrite: bool) -> DataSourceStreamArrowWriter:
-            unburden()
+            freeze_imports_for_gc()
             return CollectorWriter(self.ends)
 
     return CollectorSink
+
+
+class Connector:
+    """Registers a source for each stream and a sink for every query. The queue counts what it is asked for."""
+
+    columns: Columns = ()
+
+    def __init__(self, spark: SparkSession, notify: Notify) -> None:
+        self._spark = spark
+
+    def events(self, ends: SourceAndSink, *, stream: bool) -> dict[str, DataFrame]:
+        """The events of each stream."""
+        found: dict[str, DataFrame] = {}
+        for each in ends.streams:
+            source = queue_source(ends, each)
+            self._spark.dataSource.register(source)
+            reader = self._spark.readStream if stream else self._spark.read
+            found[each.name] = reader.format(source.name()).load()
+        return found
+
+    def writer(self, outputs: DataFrame, spec: QuerySpec) -> DataStreamWriter:
+        """Sends outputs to the collector."""
+        sink = collector_sink(spec.ends)
+        self._spark.dataSource.register(sink)
+        return outputs.writeStream.format(sink.name())
+
+    def stop(self) -> None:
+        """There is nothing to stop."""

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Sequence
 
+from streamgauge.model.units import format_value
 from streamgauge.report.render.html.markup import Markup, element
-from streamgauge.report.view.findings import FindingView, TrialRow, format_value
+from streamgauge.report.view.findings import FindingView, TrialRow
 
 _WIDTH = 960
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 30, 34

@@ -1,4 +1,4 @@
-"""Making and removing the topics of a run, and asking a cluster what it holds. No other topic is ever touched."""
+"""Topics of runs on a Kafka cluster: created, deleted and described. No other topic is ever changed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -13,12 +13,12 @@ from confluent_kafka.admin import (
     PartitionMetadata,
 )
 
-from streamgauge.transports.kafka.client.protocol import KafkaFailure
+from streamgauge.transports.errors import TransportError
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.topics import Topic, assignment, by_run, run_of
 
 _SECONDS = 20.0
-"""How long the cluster may take for one answer."""
+"""Until the response of the cluster must arrive."""
 _SHOWN = 3
 _LARGEST = "max.message.bytes"
 _NOT_YET = {
@@ -28,78 +28,82 @@ _NOT_YET = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.FENCED_LEADER_EPOCH,
 }
-"""What a broker says that has not heard of a new topic yet."""
+"""Errors of a broker that does not know a new topic yet."""
 
-Until = Callable[[Callable[[], bool]], bool]
-"""Waits until the function says yes, at most as long as its maker thinks right; whether it did."""
+WaitUntil = Callable[[Callable[[], bool]], bool]
+"""Waits until the function returns true, for a limited time; whether it did."""
 
 
-class Promise(Protocol):
-    """What an AdminClient returns: the answer, once it is there."""
+class AdminFuture(Protocol):
+    """The result of an AdminClient's request, as soon as it has arrived."""
 
     def result(self, timeout: float | None = None) -> object: ...
 
 
-class ClusterError(KafkaFailure):
-    """The cluster does not do what it is asked; the sentence says where it is and why. ``code`` is its error code."""
+class ClusterError(TransportError):
+    """The cluster rejected a request; the message says where it is and why. ``code`` is its error code."""
 
-    def __init__(self, sentence: str, code: int = 0) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
         self.code = code
 
 
-class WrongLeaders(ClusterError):
+class LeadershipError(ClusterError):
     """Partitions are not led by the one broker that should lead them all."""
 
 
-class Leftovers(ClusterError):
-    """A topic that was just made holds records."""
+class TopicNotEmpty(ClusterError):
+    """A topic that was just created contains records."""
 
 
-class Administration:
-    """A cluster, asked and told. It is handed the way to wait, since it has no clock."""
+class KafkaAdmin:
+    """The administration of a cluster. It has no clock, so it gets the function that waits."""
 
-    def __init__(self, cluster: Cluster, until: Until) -> None:
+    def __init__(self, cluster: Cluster, wait_until: WaitUntil) -> None:
         self.cluster = cluster
-        self._until = until
-        self._said = ""
-        settings: dict[str, Any] = {"log_level": 0, "socket.timeout.ms": int(_SECONDS * 1000), "error_cb": self._hear}
+        self._wait_until = wait_until
+        self._last_error = ""
+        settings: dict[str, Any] = {
+            "log_level": 0,
+            "socket.timeout.ms": int(_SECONDS * 1000),
+            "error_cb": self._on_error,
+        }
         try:
             self._client = AdminClient({**cluster.client_settings(), **settings})
         except KafkaException as error:
             raise ClusterError(f"the cluster at {cluster.bootstrap} cannot be used: {error.args[0].str()}") from error
 
-    def _hear(self, error: KafkaError) -> None:
-        """What goes wrong with connections is told here; an answer that never comes says nothing."""
-        self._said = error.str()
+    def _on_error(self, error: KafkaError) -> None:
+        """Remember the error of a connection: a request that times out does not contain it."""
+        self._last_error = error.str()
 
     def brokers(self, seconds: float = _SECONDS) -> tuple[int, ...]:
-        """The ids of the brokers that are there; asked for at most so long."""
+        """The ids of the brokers of the cluster; waits at most so long."""
         return tuple(sorted(self._metadata(seconds).brokers))
 
     def cluster_id(self) -> str | None:
-        """What the cluster calls itself."""
+        """The id of the cluster."""
         return self._metadata().cluster_id
 
-    def runs(self) -> dict[str, tuple[str, ...]]:
-        """Every topic of ours, by the run that it belongs to."""
+    def topics_by_run(self) -> dict[str, tuple[str, ...]]:
+        """Every topic of a run, by the id of the run."""
         return by_run(self._metadata().topics)
 
     def _metadata(self, seconds: float = _SECONDS) -> ClusterMetadata:
         try:
             return self._client.list_topics(timeout=seconds)
         except KafkaException as error:
-            raise self._trouble("cannot be reached", error) from error
+            raise self._error("cannot be reached", error) from error
 
     def create(self, topics: Sequence[Topic], leader: int | None = None) -> int:
-        """Make topics whose partitions are all led by one broker, the first one unless another is named.
+        """Create topics whose partitions are all led by one broker: the first one unless another is named.
 
-        Returns when every partition is led so, has all its copies, and is empty. The broker that leads.
+        Returns when every partition is led by it, has all its copies, and is empty. The id of that broker.
         """
         brokers = self.brokers()
         chosen = min(brokers) if leader is None else leader
         for topic in topics:
-            _ours(topic.name)
+            _require_run_topic(topic.name)
         try:
             new = [
                 NewTopic(
@@ -112,133 +116,131 @@ class Administration:
             ]
         except ValueError as error:
             raise ClusterError(f"the cluster at {self.cluster.bootstrap} cannot hold these topics: {error}") from error
-        self._await(self._client.create_topics(new, operation_timeout=_SECONDS), "cannot make the topic")
+        self._await(self._client.create_topics(new, operation_timeout=_SECONDS), "cannot create the topic")
         self.check_leaders(topics, chosen)
-        self.check_empty([topic.name for topic in topics])
+        self.require_empty([topic.name for topic in topics])
         return chosen
 
-    def reset(self, topics: Sequence[Topic], leader: int | None = None) -> int:
-        """Make topics anew: those of the same names go first, with all that they hold."""
-        self.delete([topic.name for topic in topics])
-        return self.create(topics, leader)
-
     def delete(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Remove topics of ours, and wait until they are gone. Those that were there."""
+        """Delete topics of runs, and wait until they are deleted. Those that existed."""
         for name in names:
-            _ours(name)
-        there = self._described(names)
+            _require_run_topic(name)
+        there = self._partitions(names)
         if there:
-            self._await(self._client.delete_topics([*there], operation_timeout=_SECONDS), "cannot remove the topic")
-            if not self._until(lambda: not self._described(names)):
-                raise ClusterError(f"the topics {_some([*there])} were removed but are still there")
+            self._await(self._client.delete_topics([*there], operation_timeout=_SECONDS), "cannot delete the topic")
+            if not self._wait_until(lambda: not self._partitions(names)):
+                raise ClusterError(f"the topics {shortened([*there])} were deleted but still exist")
         return tuple(there)
 
-    def delete_run(self, run: str) -> tuple[str, ...]:
-        """Remove every topic of a run, and none of another. Those that there were."""
-        return self.delete(self.runs().get(run, ()))
-
     def check_leaders(self, topics: Sequence[Topic], leader: int) -> None:
-        """Raise unless this broker leads every partition and all copies are in step, after a while at most."""
+        """Raise unless, soon, this broker leads every partition and all copies are in step."""
         found: list[str] = []
 
-        def settled() -> bool:
-            found[:] = self._misled(topics, leader)
+        def correct() -> bool:
+            found[:] = self._leadership_problems(topics, leader)
             return not found
 
-        if not self._until(settled):
-            raise WrongLeaders(f"broker {leader} should lead every partition, with all copies in step; {_some(found)}")
+        if not self._wait_until(correct):
+            raise LeadershipError(
+                f"broker {leader} should lead every partition, with all copies in step; {shortened(found)}"
+            )
 
-    def _misled(self, topics: Sequence[Topic], leader: int) -> list[str]:
-        there = self._described([topic.name for topic in topics])
-        found = [f"{topic.name} is not there" for topic in topics if topic.name not in there]
+    def _leadership_problems(self, topics: Sequence[Topic], leader: int) -> list[str]:
+        there = self._partitions([topic.name for topic in topics])
+        found = [f"{topic.name} does not exist" for topic in topics if topic.name not in there]
         for topic in topics:
             partitions = there.get(topic.name, [])
             if topic.name in there and len(partitions) != topic.partitions:
                 found.append(f"{topic.name} has {len(partitions)} partitions, not {topic.partitions}")
             for partition in partitions:
                 if partition.leader != leader:
-                    led = "nobody" if partition.leader < 0 else partition.leader
+                    led = "no broker" if partition.leader < 0 else partition.leader
                     found.append(f"partition {partition.id} of {topic.name} is led by {led}")
                 elif len(partition.isrs) != topic.replication:
                     copies = f"{len(partition.isrs)} of {topic.replication} copies"
                     found.append(f"partition {partition.id} of {topic.name} has {copies} in step")
         return found
 
-    def check_empty(self, names: Sequence[str]) -> None:
-        """Raise if any of these topics holds a record, or ever held one."""
-        held = {name: sum(ends) for name, ends in self.ends(names).items() if any(ends)}
+    def require_empty(self, names: Sequence[str]) -> None:
+        """Raise if any of these topics contains a record, or ever contained one."""
+        held = {name: sum(ends) for name, ends in self.end_offsets(names).items() if any(ends)}
         if held:
-            raise Leftovers(_some([f"{name} was just made and has {count} records" for name, count in held.items()]))
+            raise TopicNotEmpty(
+                shortened([f"{name} was just created but has {count} records" for name, count in held.items()])
+            )
 
-    def ends(self, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        """The end offset of every partition: how many records were ever appended to it."""
-        partitions = {name: len(held) for name, held in self._described(names).items()}
+    def end_offsets(self, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        """The end offset of every partition: how many records were ever appended to it, whoever may read them."""
+        partitions = {name: len(held) for name, held in self._partitions(names).items()}
         absent = [name for name in names if name not in partitions]
         if absent:
-            raise ClusterError(f"the cluster at {self.cluster.bootstrap} has no topic {_some(absent)}")
-        told: dict[tuple[str, int], int] = {}
+            raise ClusterError(f"the cluster at {self.cluster.bootstrap} has no topic {shortened(absent)}")
+        known: dict[tuple[str, int], int] = {}
 
-        def answered() -> bool:
-            told.update(self._offsets(partitions) or {})
-            return bool(told) or not partitions
+        def complete() -> bool:
+            known.update(self._offsets(partitions) or {})
+            return bool(known) or not partitions
 
-        if not self._until(answered):
-            raise ClusterError(f"the cluster at {self.cluster.bootstrap} does not say how much {_some(names)} holds")
-        return {name: tuple(told[name, n] for n in range(count)) for name, count in partitions.items()}
+        if not self._wait_until(complete):
+            raise ClusterError(
+                f"the cluster at {self.cluster.bootstrap} does not say how many records {shortened(names)} has"
+            )
+        return {name: tuple(known[name, n] for n in range(count)) for name, count in partitions.items()}
 
     def largest_batch(self, names: Sequence[str]) -> int:
-        """Bytes of the largest record batch that all these topics accept; 0 if the cluster does not tell."""
+        """Bytes of the largest record batch that all these topics accept; 0 if the cluster does not say."""
         found = list[int]()
-        asked = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
-        for promise in self._client.describe_configs(asked, request_timeout=_SECONDS).values():
+        wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
+        for future in self._client.describe_configs(wanted, request_timeout=_SECONDS).values():
             try:
-                found.append(int(promise.result(2 * _SECONDS)[_LARGEST].value))
-            except KafkaException:  # DescribeConfigs may be forbidden: a batch that is too large is refused later
+                found.append(int(future.result(2 * _SECONDS)[_LARGEST].value))
+            except KafkaException:  # DescribeConfigs may be forbidden: a batch that is too large is rejected later
                 return 0
         return min(found, default=0)
 
     def _offsets(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int] | None:
-        """The ends by topic and partition; None while a leader does not know yet that it leads: that takes a moment."""
+        """The end offsets by topic and partition; None while a new leader does not know yet that it leads."""
         latest = OffsetSpec.latest()
-        asked = {TopicPartition(name, n): latest for name, count in partitions.items() for n in range(count)}
+        wanted = {TopicPartition(name, n): latest for name, count in partitions.items() for n in range(count)}
         found = {}
-        for partition, promise in self._client.list_offsets(asked, request_timeout=_SECONDS).items():
+        for partition, future in self._client.list_offsets(wanted, request_timeout=_SECONDS).items():
             try:
-                found[partition.topic, partition.partition] = promise.result(2 * _SECONDS).offset
+                found[partition.topic, partition.partition] = future.result(2 * _SECONDS).offset
             except KafkaException as error:
                 if error.args[0].code() not in _NOT_YET:
-                    raise self._trouble(f"does not say how much {partition.topic} holds", error) from error
+                    raise self._error(f"does not say how many records {partition.topic} has", error) from error
                 return None
         return found
 
-    def _described(self, names: Sequence[str]) -> dict[str, list[PartitionMetadata]]:
-        """The partitions of those topics that are there.
+    def _partitions(self, names: Sequence[str]) -> dict[str, list[PartitionMetadata]]:
+        """The partitions of those topics that exist.
 
-        All topics are asked for: any broker answers that, and it never makes a topic, whatever the cluster allows.
+        The request is about all topics: any broker answers it, and it never creates one, whatever the cluster allows.
         """
         there = self._metadata().topics
         return {name: [*there[name].partitions.values()] for name in names if name in there}
 
-    def _await(self, promises: Mapping[str, Promise], failing: str) -> None:
-        for name, promise in promises.items():
+    def _await(self, futures: Mapping[str, AdminFuture], failing: str) -> None:
+        for name, future in futures.items():
             try:
-                promise.result(2 * _SECONDS)
+                future.result(2 * _SECONDS)
             except KafkaException as error:
-                raise self._trouble(f"{failing} {name}", error) from error
+                raise self._error(f"{failing} {name}", error) from error
 
-    def _trouble(self, what: str, error: KafkaException) -> ClusterError:
-        """A sentence with what the cluster said, and what was heard of the connections to it."""
+    def _error(self, what: str, error: KafkaException) -> ClusterError:
+        """A message with the error of the cluster, and the last error of the connections to it."""
         self._client.poll(0)
-        heard = f" ({self._said})" if self._said else ""
-        said = error.args[0]
-        return ClusterError(f"the cluster at {self.cluster.bootstrap} {what}: {said.str()}{heard}", said.code())
+        detail = f" ({self._last_error})" if self._last_error else ""
+        reason = error.args[0]
+        return ClusterError(f"the cluster at {self.cluster.bootstrap} {what}: {reason.str()}{detail}", reason.code())
 
 
-def _ours(name: str) -> None:
+def _require_run_topic(name: str) -> None:
     if run_of(name) is None:
-        raise ValueError(f"{name} carries no run's id, so it is not ours to touch")
+        raise ValueError(f"{name} does not contain the id of a run, so streamgauge does not change it")
 
 
-def _some(things: Sequence[str]) -> str:
+def shortened(things: Sequence[str]) -> str:
+    """The first few of some things, and how many more there are."""
     more = f" and {len(things) - _SHOWN} more" if len(things) > _SHOWN else ""
     return f"{'; '.join(things[:_SHOWN])}{more}"

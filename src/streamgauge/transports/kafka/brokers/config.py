@@ -1,7 +1,7 @@
-"""A Kafka broker on this machine, described: its settings, the words that format its storage, and its process.
+"""A local Kafka broker: its settings, the arguments that format its storage, and its process.
 
-The first broker is the controller as well; more of them are brokers alone, so that they can be started one after the
-other and no quorum has to be found. Everything listens on the loopback interface alone.
+The first broker is also the controller; the others are only brokers, so that they can be started one after another
+without a quorum. Everything listens only on the loopback interface.
 """
 
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from streamgauge.model.units import SECOND
-from streamgauge.processes.spec import Child, PortReady
+from streamgauge.processes.spec import PortReady, ProcessSpec
 from streamgauge.transports.kafka.cluster import Mechanism
 
 HOST = "127.0.0.1"
 MECHANISM: Mechanism = "SCRAM-SHA-512"
 
 _START_DEADLINE = 90 * SECOND
-_GRACE = SECOND
-"""Its data are thrown away, so it need not put them in order."""
+_STOP_TIMEOUT = SECOND
+"""Its data are deleted, so it need not write them to the disk."""
 
 _LOG = {
     "org.slf4j.simpleLogger.showDateTime": "true",
@@ -27,14 +27,14 @@ _LOG = {
     "org.slf4j.simpleLogger.showShortLogName": "true",
 }
 _SERVER_FLAGS = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35")
-"""Kafka's own choice."""
+"""Those of Kafka's own start script."""
 _SHORT_FLAGS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""For a program that is over in a second."""
+"""For a program that runs for a second."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
-    """Where one broker listens: for clients, for the other brokers, and as the controller (the first one alone)."""
+class BrokerPorts:
+    """Where one broker listens: for clients, for the other brokers, and as the controller (only the first one)."""
 
     client: int
     internal: int
@@ -42,61 +42,61 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
-    """What a broker shows and trusts where clients come over TLS. All of it lies in the runtime folder."""
+class TlsKeys:
+    """Key and certificate of a broker whose clients connect over TLS. The files are in the runtime folder."""
 
     keystore: Path
     password: SecretStr
     authority: Path
-    """The certificate as clients need it, in PEM."""
+    """The certificate for clients, in PEM."""
     user: str
-    """Who may log in; nobody else is known."""
+    """The only user that may log in."""
     user_password: SecretStr
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One broker of ours."""
+class BrokerConfig:
+    """One local broker."""
 
     number: int
     """From 1 on; the first is the controller."""
-    ports: Ports
+    ports: BrokerPorts
     controller: int
     """The controller's port, on which all brokers find it."""
     folder: Path
-    """Its log segments and what it needs while it runs. Removed at its end."""
+    """Its log segments and temporary files. Deleted when it ends."""
     brokers: int = 1
-    keys: Keys | None = None
-    """With them clients must come over TLS and log in by SCRAM; the brokers know each other by certificate."""
+    keys: TlsKeys | None = None
+    """With them clients must use TLS and log in by SCRAM; the brokers authenticate each other by certificate."""
     more: Mapping[str, str] = field(default_factory=dict)
-    """Settings in place of the usual ones: clusters of users have any."""
+    """Settings that replace the usual ones, as in clusters of users."""
 
     @property
     def name(self) -> str:
-        """What it is called in logs and reports."""
+        """Its name in logs and reports."""
         return f"kafka broker {self.number}"
 
     @property
     def address(self) -> str:
-        """Where clients find it."""
+        """Its address for clients."""
         return f"{HOST}:{self.ports.client}"
 
 
-def settings(node: Node) -> dict[str, str]:
-    """The settings of a broker that keeps all it gets, makes no topic by itself, and has small topics of its own."""
-    first = node.number == 1
-    listeners = {"CLIENT": node.ports.client, "INTERNAL": node.ports.internal}
-    copies = str(min(3, node.brokers))
+def settings(broker: BrokerConfig) -> dict[str, str]:
+    """The settings of a broker that keeps all records, creates no topic by itself, and has small internal topics."""
+    first = broker.number == 1
+    listeners = {"CLIENT": broker.ports.client, "INTERNAL": broker.ports.internal}
+    copies = str(min(3, broker.brokers))
     held = {
         "process.roles": "broker,controller" if first else "broker",
-        "node.id": str(node.number),
-        "controller.quorum.bootstrap.servers": f"{HOST}:{node.controller}",
+        "node.id": str(broker.number),
+        "controller.quorum.bootstrap.servers": f"{HOST}:{broker.controller}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": _addresses(listeners | ({"CONTROLLER": node.ports.controller} if first else {})),
+        "listeners": _addresses(listeners | ({"CONTROLLER": broker.ports.controller} if first else {})),
         "advertised.listeners": _addresses(listeners),
         "listener.security.protocol.map": "CLIENT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "INTERNAL",
-        "log.dirs": str(node.folder / "data"),
+        "log.dirs": str(broker.folder / "data"),
         "log.retention.ms": "-1",
         "log.message.timestamp.type": "LogAppendTime",
         "auto.create.topics.enable": "false",
@@ -106,14 +106,14 @@ def settings(node: Node) -> dict[str, str]:
     for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
         held |= {f"{topic}.replication.factor": copies, f"{topic}.num.partitions": "1"}
     held |= {f"{topic}.min.isr": "1" for topic in ("transaction.state.log", "share.coordinator.state.topic")}
-    return {**held, **(_secured(node.keys) if node.keys else {}), **node.more}
+    return {**held, **(_secured(broker.keys) if broker.keys else {}), **broker.more}
 
 
 def _addresses(listeners: Mapping[str, int]) -> str:
     return ",".join(f"{name}://{HOST}:{port}" for name, port in listeners.items())
 
 
-def _secured(keys: Keys) -> dict[str, str]:
+def _secured(keys: TlsKeys) -> dict[str, str]:
     mechanism = MECHANISM.lower()
     return {
         "listener.security.protocol.map": "CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL",
@@ -136,21 +136,21 @@ def properties(held: Mapping[str, str]) -> str:
     return "".join(f"{key}={value.replace(chr(92), chr(92) * 2)}\n" for key, value in held.items())
 
 
-def format_words(node: Node, cluster_id: str) -> str:
-    """What the storage tool is told, a word per line. It reads them from a file, since a password is no argument."""
-    words = ["format", "--cluster-id", cluster_id]
-    words += ["--standalone"] if node.number == 1 else []
-    if node.keys:
-        words += [
+def storage_arguments(broker: BrokerConfig, cluster_id: str) -> str:
+    """The arguments of the storage tool, one per line, for a file that it reads: they may include a password."""
+    arguments = ["format", "--cluster-id", cluster_id]
+    arguments += ["--standalone"] if broker.number == 1 else []
+    if broker.keys:
+        arguments += [
             "--add-scram",
-            f"{MECHANISM}=[name={node.keys.user},password={node.keys.user_password.get_secret_value()}]",
+            f"{MECHANISM}=[name={broker.keys.user},password={broker.keys.user_password.get_secret_value()}]",
         ]
-    return "\n".join(words)
+    return "\n".join(arguments)
 
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
-    """What brokers run on: a Java, the folder of their jars, the cores they are bound to, and the heap of each."""
+class BrokerRuntime:
+    """What brokers need: a Java, the folder of their jars, the cores they are bound to, and the heap of each."""
 
     java: Path
     jars: Path
@@ -158,32 +158,33 @@ class Runtime:
     heap: str = "512m"
 
 
-def formatter(runtime: Runtime, node: Node, file: Path, words: Path) -> Child:
-    """The process that prepares a broker's storage; it ends by itself. ``words`` is a file with ``format_words``.
+def storage_process(runtime: BrokerRuntime, broker: BrokerConfig, file: Path, arguments: Path) -> ProcessSpec:
+    """The process that prepares a broker's storage; it ends by itself. ``arguments`` is a file.
 
-    It may use all cores: nothing is measured yet.
+    It may use all cores, because nothing is measured yet.
     """
     quiet = _flags({**_LOG, "org.slf4j.simpleLogger.defaultLogLevel": "warn"})
-    program = ("-cp", f"{runtime.jars}/*", "kafka.tools.StorageTool", f"@{words}", "--config", str(file))
-    return Child(f"{node.name} storage", (str(runtime.java), *_SHORT_FLAGS, *quiet, *program))
+    program = ("-cp", f"{runtime.jars}/*", "kafka.tools.StorageTool", f"@{arguments}", "--config", str(file))
+    return ProcessSpec(f"{broker.name} storage", (str(runtime.java), *_SHORT_FLAGS, *quiet, *program))
 
 
-def broker(runtime: Runtime, node: Node, file: Path) -> Child:
-    """The broker's process: it is ready when clients can connect, and its data go with it.
+def broker_process(runtime: BrokerRuntime, broker: BrokerConfig, file: Path) -> ProcessSpec:
+    """The process of a broker. It is ready when clients can connect; its data are deleted when it ends.
 
-    It starts on all cores, which takes two thirds of the time, but counts only those that it is bound to afterwards.
+    It starts on all cores, which takes two thirds of the time, but sizes its thread pools by those that it is bound to
+    afterwards.
     """
-    flags = _flags({**_LOG, "java.io.tmpdir": str(node.folder)})
+    flags = _flags({**_LOG, "java.io.tmpdir": str(broker.folder)})
     counted = (f"-XX:ActiveProcessorCount={len(runtime.cores)}",) if runtime.cores else ()
     size = (f"-Xms{runtime.heap}", f"-Xmx{runtime.heap}", *counted)
-    return Child(
-        node.name,
+    return ProcessSpec(
+        broker.name,
         (str(runtime.java), *size, *_SERVER_FLAGS, *flags, "-cp", f"{runtime.jars}/*", "kafka.Kafka", str(file)),
-        ready=PortReady(node.ports.client, HOST),
+        ready=PortReady(broker.ports.client, HOST),
         deadline=_START_DEADLINE,
-        grace=_GRACE,
-        folder=node.folder,
-        scratch=node.folder,
+        stop_timeout=_STOP_TIMEOUT,
+        working_folder=broker.folder,
+        temporary=broker.folder,
     )
 
 
@@ -192,10 +193,10 @@ def _flags(held: Mapping[str, str]) -> tuple[str, ...]:
     return ("-XX:-UsePerfData", "-Djava.awt.headless=true", *(f"-D{key}={value}" for key, value in held.items()))
 
 
-def keytool_lines(keytool: Path, keystore: Path, password: Path, authority: Path) -> tuple[tuple[str, ...], ...]:
-    """The words that make a key with a certificate for this machine, and that write the certificate as PEM.
+def keytool_commands(keytool: Path, keystore: Path, password: Path, authority: Path) -> tuple[tuple[str, ...], ...]:
+    """The commands that create a key with a certificate for this machine, and that write the certificate as PEM.
 
-    ``password`` is a file: Java's keytool reads it there.
+    ``password`` is a file that Java's keytool reads.
     """
     store = ("-alias", "broker", "-keystore", str(keystore), "-storetype", "PKCS12", "-storepass:file", str(password))
     names = ("-dname", "CN=streamgauge", "-ext", f"SAN=ip:{HOST},dns:localhost", "-validity", "30")

@@ -1,10 +1,10 @@
-"""Kafka brokers on this machine, from jars: started for a run, and gone with it."""
+"""Local Kafka brokers from jars: started for a run, and stopped with it."""
 
 import base64
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -12,118 +12,117 @@ from types import TracebackType
 import numpy as np
 from pydantic import SecretStr
 
-from streamgauge.install.ensure import is_root
-from streamgauge.install.jars import FetchError, Progress, fetch_jars, pinned
-from streamgauge.install.java import find_java, javas, missing
-from streamgauge.install.packages import manager
+from streamgauge.install.jars import FetchError, Progress, fetch_jars
+from streamgauge.install.java import all_javas, find_java, install_hint
+from streamgauge.install.packages import package_manager
+from streamgauge.install.programs import is_root
 from streamgauge.processes.clock import Clock
-from streamgauge.processes.launch import Launcher, LaunchError, Process
-from streamgauge.processes.placement import bind
-from streamgauge.processes.spec import Child
+from streamgauge.processes.launch import Launcher, LaunchError
+from streamgauge.processes.placement import pin
+from streamgauge.processes.spec import ProcessSpec, RunningProcess, Starter
+from streamgauge.stats.steady import has_stopped_rising
 from streamgauge.store.durable import make_folder, replace_file
-from streamgauge.transports.kafka.brokers.admin import Administration, ClusterError
+from streamgauge.transports.kafka.brokers.admin import ClusterError, KafkaAdmin
 from streamgauge.transports.kafka.brokers.config import (
     MECHANISM,
-    Keys,
-    Node,
-    Ports,
-    Runtime,
-    broker,
-    format_words,
-    formatter,
-    keytool_lines,
+    BrokerConfig,
+    BrokerPorts,
+    BrokerRuntime,
+    TlsKeys,
+    broker_process,
+    keytool_commands,
     properties,
     settings,
+    storage_arguments,
+    storage_process,
 )
-from streamgauge.transports.kafka.client.producer import Part, open_producer
-from streamgauge.transports.kafka.client.reader import open_ranges
+from streamgauge.transports.kafka.client.producer import RecordColumns, TopicPartition, open_producer
+from streamgauge.transports.kafka.client.reader import open_range_reader
 from streamgauge.transports.kafka.cluster import Cluster, Security
+from streamgauge.transports.kafka.jars import BROKER, pinned_jars
+from streamgauge.transports.kafka.options import MAX_BROKERS
 from streamgauge.transports.kafka.topics import Topic
 
 _ROUND = 1_000_000_000
-"""Nanoseconds after which its pace is looked at."""
-_LEAST, _MOST = 8, 25
-"""Rounds."""
-_FLAT = 1.03
-"""A round that is no more than this faster than those before it found nothing left to compile."""
+"""Nanoseconds of a round, after which its number of batches is compared."""
+_MIN_ROUNDS, _MAX_ROUNDS = 8, 25
+_GAIN = 0.03
+"""If a round is faster than those before it by at most this share, there is nothing left to compile."""
 _FLUSH = 10.0
 _ROWS = (100, 2_000)
-"""Records of a batch: those of a slow load and of a fast one, in turns."""
+"""Records of a batch: as many as of a low load and of a high one, alternating."""
 _WIDTH = 40
 
 
-def warm_brokers(administration: Administration, topic: Topic) -> tuple[int, ...]:
-    """Publish batches and read them back, one after the other, until that goes no faster; batches of each round."""
-    cluster, clock, paces = administration.cluster, Clock(), list[int]()
-    administration.create([topic])
-    producer = open_producer(cluster, topic.name, clock.monotonic_ns)
-    ranges, at = open_ranges(cluster, topic.name), 0
-    parts = [Part(None, np.zeros((rows, _WIDTH), np.uint8), np.zeros(rows, np.int64)) for rows in _ROWS]
+def warm_brokers(admin: KafkaAdmin, topic: Topic) -> tuple[int, ...]:
+    """Publish batches and read them back, one after another, until that gets no faster; the batches of each round."""
+    cluster, clock, rounds = admin.cluster, Clock(), list[int]()
+    admin.create([topic])
+    producer = open_producer(cluster, [topic.name], clock.monotonic_ns)
+    reader, at = open_range_reader(cluster, topic.name), 0
+    place = TopicPartition(topic.name, 0)
+    parts = [RecordColumns(None, np.zeros((rows, _WIDTH), np.uint8), np.zeros(rows, np.int64)) for rows in _ROWS]
     try:
-        while not flat(paces):
+        while not is_warm(rounds):
             ends, done = clock.monotonic_ns() + _ROUND, 0
             while clock.monotonic_ns() < ends:
                 part = parts[done % len(parts)]
-                producer.publish({0: part})
+                producer.publish({place: part})
                 producer.flush(_FLUSH)
-                for _ in ranges.read(0, at, at + len(part.values)):
+                for _ in reader.read(0, at, at + len(part.values)):
                     pass
                 at, done = at + len(part.values), done + 1
-            paces.append(done)
+            rounds.append(done)
     finally:
-        ranges.close()
+        reader.close()
         producer.close()
-        administration.delete([topic.name])
-    return tuple(paces)
+        admin.delete([topic.name])
+    return tuple(rounds)
 
 
-def flat(paces: list[int]) -> bool:
-    """Whether the last two rounds brought nothing that the others had not."""
-    if len(paces) < _LEAST:
-        return False
-    return len(paces) >= _MOST or max(paces[-2:]) <= _FLAT * max(paces[:-2])
+def is_warm(rounds: Sequence[int]) -> bool:
+    """Whether the last two rounds were not faster than the rounds before them, after enough rounds."""
+    return len(rounds) >= _MIN_ROUNDS and (len(rounds) >= _MAX_ROUNDS or has_stopped_rising(rounds, _GAIN))
 
 
-MOST = 5
-"""Brokers on one machine: as many as any experiment of the papers needs."""
 _TRIES = 3
-_LOOK_EVERY = 0.02
-_PATIENCE = 60.0
-_TAIL = 8
-_TAKEN = "Address already in use"
+_POLL_INTERVAL = 0.02
+_TIMEOUT = 60.0
+_LOG_LINES = 8
+_PORT_TAKEN = "Address already in use"
 
 
-def until(holds: Callable[[], bool], seconds: float = _PATIENCE) -> bool:
-    """Wait until it holds, at most so long; whether it does."""
+def wait_until(holds: Callable[[], bool], seconds: float = _TIMEOUT) -> bool:
+    """Wait until the condition holds, at most so long; whether it does."""
     ends = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > ends:
             return False
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_POLL_INTERVAL)
     return True
 
 
-class Brokers:
-    """Brokers that stand. A context manager: they and their data are gone when it is left; their logs stay."""
+class BrokerCluster:
+    """Local brokers that run. At the end of the context they stop and their data are deleted; their logs stay."""
 
-    def __init__(self, cluster: Cluster, processes: tuple[Process, ...]) -> None:
+    def __init__(self, cluster: Cluster, processes: tuple[RunningProcess, ...]) -> None:
         self.cluster, self.processes = cluster, processes
 
     @property
-    def fallen(self) -> tuple[str, ...]:
-        """A sentence for each broker that has ended."""
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for each broker that has ended by itself."""
         codes = [(process, process.exit_code()) for process in self.processes]
-        return tuple(f"{p.name} ended with {ending(code)}" for p, code in codes if code is not None)
+        return tuple(f"{p.name} ended with {describe_exit(code)}" for p, code in codes if code is not None)
 
     def stop(self) -> None:
-        """End them, side by side."""
+        """Stop all of them at the same time."""
         for process in self.processes:
             process.request_stop()
         with ExitStack() as all_of_them:
             for process in self.processes:
                 all_of_them.callback(process.stop)
 
-    def __enter__(self) -> "Brokers":
+    def __enter__(self) -> "BrokerCluster":
         return self
 
     def __exit__(
@@ -132,37 +131,47 @@ class Brokers:
         self.stop()
 
 
-def broker_runtime(cache: Path, launcher: Launcher, progress: Progress, cores: tuple[int, ...] = ()) -> Runtime:
-    """What brokers run on: the Java of this machine, and the jars of the user's cache, fetched if they are missing."""
+def broker_runtime(cache: Path, launcher: Launcher, progress: Progress, cores: tuple[int, ...] = ()) -> BrokerRuntime:
+    """What brokers need: the Java of this machine, and the jars of the user's cache, fetched if they are missing."""
     java = find_java()
     if java is None:
-        raise FetchError(f"{missing([*javas()], manager(), is_root())}.")
-    return Runtime(java.program, fetch_jars(pinned("kafka"), cache, launcher, progress), cores)
+        raise FetchError(f"{install_hint([*all_javas()], package_manager(), is_root())}.")
+    return BrokerRuntime(java.program, fetch_jars(pinned_jars(BROKER), cache, launcher, progress), cores)
+
+
+def installed_runtime(cache: Path, cores: tuple[int, ...]) -> BrokerRuntime:
+    """The same, if the jars are in the user's cache. Raises LaunchError with what to do if they are not."""
+    java, jars = find_java(), pinned_jars(BROKER)
+    if java is None:
+        raise LaunchError(f"{install_hint([*all_javas()], package_manager(), is_root())}.")
+    if not jars.folder(cache).is_dir():
+        raise LaunchError("the jars of the local broker are missing; run `streamgauge setup kafka`")
+    return BrokerRuntime(java.program, jars.folder(cache), cores)
 
 
 def start_brokers(
-    runtime: Runtime,
+    runtime: BrokerRuntime,
     folder: Path,
-    launcher: Launcher,
+    launcher: Starter,
     *,
     count: int = 1,
     secured: bool = False,
-    practise: Callable[[Cluster], object] = lambda _: None,
+    warm_up: Callable[[Cluster], object] = lambda _: None,
     more: Mapping[str, str] | None = None,
-) -> Brokers:
+) -> BrokerCluster:
     """Start brokers with their data and logs in a folder; returns when clients can work with all of them.
 
-    ``secured`` ones demand TLS and SCRAM of their clients, with keys and a password made now. They ``practise`` on
-    all cores, before they are bound to theirs. ``more`` are settings in place of the usual ones.
+    ``secured`` brokers require TLS and SCRAM of their clients, with keys and a password made now. ``warm_up`` is called
+    while they may use all cores, before they are bound to theirs. ``more`` are settings that replace the usual ones.
     """
-    if not 1 <= count <= MOST:
-        raise ValueError(f"cannot start {count} local brokers; 1 to {MOST} are supported")
-    folder = folder.absolute()  # children have a working folder of their own
+    if not 1 <= count <= MAX_BROKERS:
+        raise ValueError(f"cannot start {count} local brokers; 1 to {MAX_BROKERS} are supported")
+    folder = folder.absolute()  # child processes have another working folder
     make_folder(folder)
     keys = _make_keys(runtime, launcher) if secured else None
     for left in reversed(range(_TRIES)):
         try:
-            return _start(runtime, folder, launcher, _nodes(folder, count, keys, more or {}), practise)
+            return _start(runtime, folder, launcher, _configs(folder, count, keys, more or {}), warm_up)
         except LaunchError:
             if not left or not _port_was_taken(folder):
                 raise
@@ -170,80 +179,86 @@ def start_brokers(
 
 
 def _port_was_taken(folder: Path) -> bool:
-    """Whether somebody took a port that was free a moment ago. It stands somewhere in the last hundreds of lines."""
-    return any(_TAKEN in log.read_text("utf-8", "replace") for log in folder.glob("kafka-broker-*.log"))
+    """Whether another process took a port that was free a moment ago: one of the logs says so."""
+    return any(_PORT_TAKEN in log.read_text("utf-8", "replace") for log in folder.glob("kafka-broker-*.log"))
 
 
 def _start(
-    runtime: Runtime, folder: Path, launcher: Launcher, nodes: list[Node], practise: Callable[[Cluster], object]
-) -> Brokers:
-    cluster, cluster_id = _cluster(nodes), _new_id()
-    started: list[Process] = []
+    runtime: BrokerRuntime,
+    folder: Path,
+    launcher: Starter,
+    configs: list[BrokerConfig],
+    warm_up: Callable[[Cluster], object],
+) -> BrokerCluster:
+    cluster, cluster_id = _cluster(configs), _new_id()
+    started: list[RunningProcess] = []
     try:
-        for node in nodes:
-            started.append(_start_one(runtime, folder, launcher, node, cluster_id))
-        administration = Administration(cluster, until)
-        if not until(lambda: _together(administration, cluster_id, started)):
-            raise LaunchError(f"{len(nodes)} local brokers did not form a cluster within {_PATIENCE:.0f} s")
-        practise(cluster)
-        bind([process.guard for process in started], runtime.cores)
+        for config in configs:
+            started.append(_start_one(runtime, folder, launcher, config, cluster_id))
+        admin = KafkaAdmin(cluster, wait_until)
+        if not wait_until(lambda: _all_joined(admin, cluster_id, started)):
+            raise LaunchError(f"{len(configs)} local brokers did not form a cluster within {_TIMEOUT:.0f} s")
+        warm_up(cluster)
+        pin([process.guard for process in started], runtime.cores)
     except BaseException:
-        Brokers(cluster, tuple(started)).stop()
+        BrokerCluster(cluster, tuple(started)).stop()
         raise
-    return Brokers(cluster, tuple(started))
+    return BrokerCluster(cluster, tuple(started))
 
 
-def _together(administration: Administration, cluster_id: str, started: list[Process]) -> bool:
-    """Whether clients find all of them, and them: somebody else may have taken a port and answer on it."""
+def _all_joined(admin: KafkaAdmin, cluster_id: str, started: list[RunningProcess]) -> bool:
+    """Whether clients find all of them, and no other cluster: another process may have taken a port."""
     for process in started:
         if (code := process.exit_code()) is not None:
             raise LaunchError(_ended_early(process, code))
     try:
-        return administration.cluster_id() == cluster_id and len(administration.brokers()) == len(started)
+        return admin.cluster_id() == cluster_id and len(admin.brokers()) == len(started)
     except ClusterError:
         return False
 
 
-def _start_one(runtime: Runtime, folder: Path, launcher: Launcher, node: Node, cluster_id: str) -> Process:
-    make_folder(node.folder)
-    file, words = (launcher.runtime / f"{node.folder.name}.{end}" for end in ("properties", "format"))
-    replace_file(file, properties(settings(node)).encode(), durable=False)
-    replace_file(words, format_words(node, cluster_id).encode(), durable=False)
-    _finish(launcher, formatter(runtime, node, file, words), folder)
-    return launcher.start(broker(runtime, node, file), folder)
+def _start_one(
+    runtime: BrokerRuntime, folder: Path, launcher: Starter, config: BrokerConfig, cluster_id: str
+) -> RunningProcess:
+    make_folder(config.folder)
+    file, arguments = (launcher.runtime / f"{config.folder.name}.{end}" for end in ("properties", "format"))
+    replace_file(file, properties(settings(config)).encode(), durable=False)
+    replace_file(arguments, storage_arguments(config, cluster_id).encode(), durable=False)
+    _run_to_end(launcher, storage_process(runtime, config, file, arguments), folder)
+    return launcher.start(broker_process(runtime, config, file), folder)
 
 
-def _finish(launcher: Launcher, child: Child, logs: Path) -> None:
-    """Start a program that ends by itself, and wait for it."""
+def _run_to_end(launcher: Starter, child: ProcessSpec, logs: Path) -> None:
+    """Start a program that ends by itself, and wait for its end."""
     process = launcher.start(child, logs)
-    code = process.wait(_PATIENCE)
+    code = process.wait(_TIMEOUT)
     process.stop()
     if code != 0:
         raise LaunchError(_ended_early(process, code))
 
 
-def _ended_early(process: Process, code: int | None) -> str:
-    how = f"did not end within {_PATIENCE:.0f} s" if code is None else f"ended with {ending(code)}"
-    return "\n  ".join([f"{process.name} {how}; last lines of its log:", *process.tail(_TAIL)])
+def _ended_early(process: RunningProcess, code: int | None) -> str:
+    how = f"did not end within {_TIMEOUT:.0f} s" if code is None else f"ended with {describe_exit(code)}"
+    return "\n  ".join([f"{process.name} {how}; last lines of its log:", *process.tail(_LOG_LINES)])
 
 
-def ending(code: int) -> str:
+def describe_exit(code: int) -> str:
     """How a process ended, for a sentence."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def _nodes(folder: Path, count: int, keys: Keys | None, more: Mapping[str, str]) -> list[Node]:
+def _configs(folder: Path, count: int, keys: TlsKeys | None, more: Mapping[str, str]) -> list[BrokerConfig]:
     ports = _free_ports(3 * count)
-    threes = [Ports(*ports[at : at + 3]) for at in range(0, len(ports), 3)]
-    controller = threes[0].controller
+    ports_of = [BrokerPorts(*ports[at : at + 3]) for at in range(0, len(ports), 3)]
+    controller = ports_of[0].controller
     return [
-        Node(number, three, controller, folder / f"kafka-broker-{number}", count, keys, more)
-        for number, three in enumerate(threes, 1)
+        BrokerConfig(number, each, controller, folder / f"kafka-broker-{number}", count, keys, more)
+        for number, each in enumerate(ports_of, 1)
     ]
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that are free now, each another one."""
+    """Different ports of the loopback interface that are free now."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -252,27 +267,28 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _new_id() -> str:
-    """The id of a new cluster, as Kafka writes its ids. It never begins with a dash, which is for options."""
+    """The id of a new cluster, as Kafka writes its ids. It never begins with a dash, as options do."""
     return "A" + base64.urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")[1:]
 
 
-def _cluster(nodes: list[Node]) -> Cluster:
-    keys = nodes[0].keys
+def _cluster(configs: list[BrokerConfig]) -> Cluster:
+    keys = configs[0].keys
     security = (
         Security(tls=True, authority=keys.authority, mechanism=MECHANISM, user=keys.user, password=keys.user_password)
         if keys
         else None
     )
-    return Cluster(",".join(node.address for node in nodes), security)
+    return Cluster(",".join(config.address for config in configs), security)
 
 
-def _make_keys(runtime: Runtime, launcher: Launcher) -> Keys:
-    """A key and a certificate of this machine for a month, and a user, all of them made now."""
-    place = launcher.runtime / f"kafka-keys-{secrets.token_hex(4)}"
-    make_folder(place)
-    keystore, password, authority = place / "broker.p12", place / "password", place / "authority.pem"
+def _make_keys(runtime: BrokerRuntime, launcher: Starter) -> TlsKeys:
+    """A key and a certificate of this machine for a month, and a user, all of them new."""
+    folder = launcher.runtime / f"kafka-keys-{secrets.token_hex(4)}"
+    make_folder(folder)
+    keystore, password, authority = folder / "broker.p12", folder / "password", folder / "authority.pem"
     secret = secrets.token_hex(16)
     replace_file(password, secret.encode(), durable=False)
-    for number, line in enumerate(keytool_lines(runtime.java.with_name("keytool"), keystore, password, authority)):
-        _finish(launcher, Child(f"keytool {number}", line), place)
-    return Keys(keystore, SecretStr(secret), authority, "streamgauge", SecretStr(secrets.token_hex(16)))
+    commands = keytool_commands(runtime.java.with_name("keytool"), keystore, password, authority)
+    for number, command in enumerate(commands):
+        _run_to_end(launcher, ProcessSpec(f"keytool {number}", command), folder)
+    return TlsKeys(keystore, SecretStr(secret), authority, "streamgauge", SecretStr(secrets.token_hex(16)))

@@ -1,8 +1,9 @@
 """Record batches of Kafka (format 2) as bytes, written with numpy, many records at a time. Pure.
 
-Records have one width: keys and values are matrices of bytes, a row each. Offsets and timestamps are varints. Those
-of one width stand in one block of rows, so that a block is filled column by column, over a template that has
-everything else; the base of the timestamps is put so far before the first one that all have one width.
+All records of a batch have the same widths: keys and values are matrices of bytes with one row per record. Offsets and
+timestamps are varints. Records whose offsets have the same width form one block of rows, which is filled column by
+column over a template that contains everything else. The base of the timestamps is so far before the first timestamp
+that all of them have the same width.
 """
 
 import struct
@@ -19,10 +20,10 @@ from streamgauge.transports.kafka.client.varints import (
     Bytes,
     Ints,
     Matrix,
-    first_of,
-    spread,
+    encode_fixed,
+    fixed_width,
+    smallest_of_width,
     varint,
-    widened,
     width_of,
 )
 
@@ -38,29 +39,29 @@ MAGIC = 2
 """The number of the format."""
 
 _CHECKSUM = struct.Struct(">I")
-_WIDEST_STAMP = 3
-_NOBODY = -1
+_MAX_STAMP_WIDTH = 3
+_NONE = -1
 
 
 def _blocks(rows: int) -> Iterator[tuple[int, int]]:
-    """The stretches of offsets whose varints have one width."""
+    """The ranges of offsets whose varints have the same width."""
     start, width = 0, 1
     while start < rows:
-        stop = min(rows, first_of(width + 1))
+        stop = min(rows, smallest_of_width(width + 1))
         yield start, stop
         start, width = stop, width + 1
 
 
 def _base(first: int, last: int) -> tuple[int, int]:
-    """Base timestamp and the width that every difference from it has."""
+    """The base timestamp, and the width of the varint of every difference from it."""
     width = 1
-    while last - first + first_of(width) >= first_of(width + 1):
+    while last - first + smallest_of_width(width) >= smallest_of_width(width + 1):
         width += 1
-    return first - first_of(width), width
+    return first - smallest_of_width(width), width
 
 
 class _Row(NamedTuple):
-    """Where things stand in a record whose offset has a certain width."""
+    """The positions of the fields in a record whose offset has a certain width."""
 
     front: bytes
     stamp: int
@@ -74,7 +75,7 @@ class _Row(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _row(width: int, stamp: int, key: int | None, value: int) -> _Row:
-    middle, before_value = varint(_NOBODY if key is None else key), varint(value)
+    middle, before_value = varint(_NONE if key is None else key), varint(value)
     body = 1 + stamp + width + len(middle) + (key or 0) + len(before_value) + value + 1
     front = varint(body) + b"\0"
     offset = len(front) + stamp
@@ -94,16 +95,16 @@ def batch_size(rows: int, key: int | None, value: int, stamp: int) -> int:
 def rows_within(size: int, key: int | None, value: int) -> int:
     """How many records of these widths a batch of at most ``size`` bytes has; at least one.
 
-    Timestamps are taken to have at most three bytes: those of a batch lie within a quarter of an hour.
+    Timestamps are assumed to have at most three bytes: those of a batch are within a quarter of an hour.
     """
-    shortest = _row(1, _WIDEST_STAMP, key, value).size
+    shortest = _row(1, _MAX_STAMP_WIDTH, key, value).size
     counts = range(1, size // shortest + 2)
-    return max(1, bisect_right(counts, size, key=lambda rows: batch_size(rows, key, value, _WIDEST_STAMP)))
+    return max(1, bisect_right(counts, size, key=lambda rows: batch_size(rows, key, value, _MAX_STAMP_WIDTH)))
 
 
 @lru_cache(maxsize=32)
 def _template(rows: int, key: int | None, value: int, stamp: int) -> Bytes:
-    """A batch with all that does not differ from one to the next; a shorter one is the beginning of a longer one."""
+    """A batch with everything that is the same in all of them; a shorter one is the beginning of a longer one."""
     out = np.zeros(batch_size(rows, key, value, stamp), np.uint8)
     at = HEADER.size
     for start, stop in _blocks(rows):
@@ -113,84 +114,84 @@ def _template(rows: int, key: int | None, value: int, stamp: int) -> Bytes:
         before_key = row.key - len(row.middle)
         before_value = row.value - len(row.before_value)
         block[:, : row.stamp] = np.frombuffer(row.front, np.uint8)
-        block[:, row.offset : row.offset + width] = widened(np.arange(start, stop), width)
+        block[:, row.offset : row.offset + width] = fixed_width(np.arange(start, stop), width)
         block[:, before_key : row.key] = np.frombuffer(row.middle, np.uint8)
         block[:, before_value : row.value] = np.frombuffer(row.before_value, np.uint8)
         at += block.size
     return out
 
 
-Wholes = npt.NDArray[np.void]
-"""Rows of bytes, each taken as one thing: numpy's loop over single bytes takes several times as long."""
+Rows = npt.NDArray[np.void]
+"""Rows of bytes, each of them one item: numpy's loop over single bytes takes several times as long."""
 
 
 class _Block(NamedTuple):
-    """The records of a batch whose offsets have one width, and the columns in them that are filled each time."""
+    """The records of a batch whose offsets have the same width, and views of the columns that are filled each time."""
 
     start: int
     stop: int
-    columns: tuple[Wholes, ...]
+    columns: tuple[Rows, ...]
 
 
-class Room:
-    """Memory for one batch after the other: what is the same in all of them is written into it once."""
+class BatchBuffer:
+    """Memory for one batch after another: what is the same in all of them is written only once."""
 
     def __init__(self, size: int) -> None:
         self._data = np.empty(size, np.uint8)
-        self._like: tuple[int | None, int, int] | None = None
+        self._widths: tuple[int | None, int, int] | None = None
         self._filled = self._rows = 0
         self._blocks = list[_Block]()
 
-    def prepared(self, rows: int, key: int | None, value: int, stamp: int) -> tuple[Bytes, list[_Block]]:
-        """Room for a batch of these widths, with all in it that does not differ, and the places for what does."""
-        like, size = (key, value, stamp), batch_size(rows, key, value, stamp)
-        if size > len(self._data) or like != self._like:
+    def prepare(self, rows: int, key: int | None, value: int, stamp: int) -> tuple[Bytes, list[_Block]]:
+        """The bytes of a batch of these widths, filled with everything constant, and the views of its columns."""
+        widths, size = (key, value, stamp), batch_size(rows, key, value, stamp)
+        if size > len(self._data) or widths != self._widths:
             self._data = self._data if size <= len(self._data) else np.empty(size, np.uint8)
-            self._like, self._filled, self._rows = like, 0, 0
+            self._widths, self._filled, self._rows = widths, 0, 0
         if size > self._filled:
-            template = _template(max(64, 1 << (rows - 1).bit_length()), *like)
+            template = _template(max(64, 1 << (rows - 1).bit_length()), *widths)
             self._data[self._filled : size] = template[self._filled : size]
             self._filled = size
         if rows != self._rows:
-            self._rows, self._blocks = rows, _places(self._data, rows, *like)
+            self._rows, self._blocks = rows, _column_views(self._data, rows, *widths)
         return self._data[:size], self._blocks
 
 
-def _places(data: Bytes, rows: int, key: int | None, value: int, stamp: int) -> list[_Block]:
-    """Where timestamps, keys and values go in a batch of so many records."""
+def _column_views(data: Bytes, rows: int, key: int | None, value: int, stamp: int) -> list[_Block]:
+    """Views of the timestamps, keys and values in a batch of so many records."""
     found, at = [], HEADER.size
     for start, stop in _blocks(rows):
         row = _row(width_of(start), stamp, key, value)
         block = data[at : at + row.size * (stop - start)].reshape(stop - start, row.size)
         columns = ((row.stamp, stamp), (row.key, key), (row.value, value))
-        places = tuple(block[:, begin : begin + width].view(_whole(width))[:, 0] for begin, width in columns if width)
-        found.append(_Block(start, stop, places))
+        views = tuple(block[:, begin : begin + width].view(_row_type(width))[:, 0] for begin, width in columns if width)
+        found.append(_Block(start, stop, views))
         at += block.size
     return found
 
 
 @lru_cache(maxsize=256)
-def _whole(width: int) -> np.dtype[np.void]:
+def _row_type(width: int) -> np.dtype[np.void]:
     return np.dtype((np.void, width))
 
 
-def encode(keys: Matrix | None, values: Matrix, timestamps: Ints, room: Room | None = None) -> Bytes:
+def encode(keys: Matrix | None, values: Matrix, timestamps: Ints, buffer: BatchBuffer | None = None) -> Bytes:
     """One batch of at least one record, without compression. Timestamps are milliseconds since 1970.
 
-    It is written into ``room`` if there is one, and stays there until that is used for the next.
+    It is written into ``buffer`` if there is one, and is valid until that is used for the next batch.
     """
     rows, value = values.shape
     key = None if keys is None else keys.shape[1]
     first, last = int(np.minimum.reduce(timestamps)), int(np.maximum.reduce(timestamps))
     base, stamp = _base(first, last)
-    stamps = spread(((timestamps - base) << 1).view(np.uint64), stamp)
-    out, blocks = (room or Room(0)).prepared(rows, key, value, stamp)
+    stamps = encode_fixed(((timestamps - base) << 1).view(np.uint64), stamp)
+    out, blocks = (buffer or BatchBuffer(0)).prepare(rows, key, value, stamp)
     filled = [each for each in (stamps, keys, values) if each is not None and each.shape[1]]
-    columns = [np.ascontiguousarray(each).view(_whole(each.shape[1]))[:, 0] for each in filled]
+    columns = [np.ascontiguousarray(each).view(_row_type(each.shape[1]))[:, 0] for each in filled]
     for block in blocks:
-        for place, column in zip(block.columns, columns, strict=True):
-            place[:] = column[block.start : block.stop]
-    nobody = (_NOBODY, _NOBODY, _NOBODY)
-    HEADER.pack_into(out.data, 0, 0, len(out) - FRAME, -1, MAGIC, 0, 0, rows - 1, base, last, *nobody, rows)
+        for view, column in zip(block.columns, columns, strict=True):
+            view[:] = column[block.start : block.stop]
+    none = (_NONE, _NONE, _NONE)
+    HEADER.pack_into(out.data, 0, 0, len(out) - FRAME, -1, MAGIC, 0, 0, rows - 1, base, last, *none, rows)
     _CHECKSUM.pack_into(out.data, CHECKED_FROM - _CHECKSUM.size, google_crc32c.value(out[CHECKED_FROM:]))
     return out

@@ -1,4 +1,4 @@
-"""Events and outputs as plain data of Avro, many rows at a time. Pure."""
+"""Events and outputs as plain Avro datums, many rows at a time. Pure."""
 
 import json
 import re
@@ -8,27 +8,35 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamgauge.transports.kafka.client.varints import LONGEST, Bytes, Ints, Matrix, VarintError, read_varints, widened
-from streamgauge.transports.kafka.formats.cells import compacted, gathered, missing_of, padded, union_places
+from streamgauge.transports.kafka.client.varints import (
+    MAX_WIDTH,
+    Bytes,
+    Ints,
+    Matrix,
+    VarintError,
+    fixed_width,
+    read_varints,
+)
+from streamgauge.transports.kafka.formats.cells import compacted, gathered, missing_of, padded, union_indexes
 from streamgauge.transports.kafka.formats.columns import (
     SEQUENCE,
     FormatError,
     FormatName,
     as_column,
+    as_int64,
     digits_of,
     kind_of,
     naming,
     require_values,
-    whole_numbers,
 )
 from streamgauge.transports.kafka.formats.digits import Marks
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 """The names that Avro allows."""
 _WIDTHS = {12: 5, 16: 8, 20: 10}
-"""Bytes of a varint by the digits of its column."""
+"""Bytes of a varint, by the digits of its column."""
 _DOUBLE, _LENGTH = 8, 5
-"""Bytes of a float, and of the length of a text as it is written here."""
+"""Bytes of a float, and of the length of a text."""
 
 
 class Avro:
@@ -40,15 +48,15 @@ class Avro:
         self.schema, self._outputs = schema, outputs
         self._kinds = tuple(kind_of(field) for field in schema)
         self.widths = tuple(_avro_width(field, outputs) for field in schema)
-        """Bytes of each column as written here; others write shorter ones."""
+        """Bytes of each column as written here; other writers use fewer bytes."""
         self.width = sum(self.widths)
 
     @property
     def text(self) -> str:
-        """The schema as Avro writes it."""
+        """The schema as Avro JSON."""
         types = [_avro_type(field.type) for field in self.schema]
-        held = [["null", kind] for kind in types] if self._outputs else types
-        fields = [{"name": name, "type": kind} for name, kind in zip(self.schema.names, held, strict=True)]
+        unions = [["null", kind] for kind in types] if self._outputs else types
+        fields = [{"name": name, "type": kind} for name, kind in zip(self.schema.names, unions, strict=True)]
         return json.dumps({"type": "record", "name": "row", "fields": fields})
 
     def encode(self, rows: pa.RecordBatch) -> Matrix:
@@ -67,16 +75,16 @@ class Avro:
         return out
 
     def _unions(self, rows: pa.RecordBatch) -> Iterator[Matrix]:
-        """The columns of outputs, each with the width that its values and nulls need together."""
+        """The columns of outputs, each as wide as its values and nulls need."""
         for field, column, width, kind in zip(self.schema, rows.columns, self.widths, self._kinds, strict=True):
             with naming(field):
                 if kind == "float":
                     yield _float_union(column)
                 else:
-                    yield _union(*whole_numbers(column, outputs=True), width)
+                    yield _union(*as_int64(column, outputs=True), width)
 
     def _with_texts(self, rows: pa.RecordBatch) -> Matrix:
-        """Rows with columns of text: cell after cell, each as long as it is, and zeros after the shorter rows."""
+        """Rows with columns of text: cells of different lengths one after another, and zeros after the shorter rows."""
         parts, lengths = list[Matrix](), list[Ints]()
         for field, column, width in zip(self.schema, rows.columns, self.widths, strict=True):
             with naming(field):
@@ -84,11 +92,11 @@ class Avro:
                 missing = missing_of(column)
                 present = np.ones(len(column), np.int64) if missing is None else (~missing).astype(np.int64)
                 if self._outputs:
-                    parts.append(union_places(missing, len(column)))
+                    parts.append(union_indexes(missing, len(column)))
                     lengths.append(np.ones(len(column), np.int64))
                 if kind_of(field) == "text":
                     text, long = padded(column, 0)
-                    parts += [widened(long, _LENGTH), text]
+                    parts += [fixed_width(long, _LENGTH), text]
                     lengths += [present * _LENGTH, long]
                 else:
                     parts.append(_cells(column, width - (1 if self._outputs else 0)))
@@ -96,7 +104,7 @@ class Avro:
         return compacted(parts, lengths)
 
     def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
-        """Values as rows, whatever the widths."""
+        """Values as rows, also if other writers used other widths."""
         _, ends, data = values.buffers()
         cuts = np.frombuffer(ends, np.int32)[values.offset : values.offset + len(values) + 1].astype(np.int64)
         whole = np.frombuffer(data or b"", np.uint8)
@@ -106,20 +114,20 @@ class Avro:
                 column, at = self._read(field, whole, at)
                 columns.append(column)
         except (IndexError, VarintError) as error:
-            raise FormatError(f"a value is no datum of {', '.join(self.schema.names)}: {error}") from error
-        if values.null_count or self._ends_elsewhere(whole, at, cuts[1:]):
-            raise FormatError(f"a value is no datum of {', '.join(self.schema.names)}: it ends elsewhere")
+            raise FormatError(f"a value is not an Avro datum of {', '.join(self.schema.names)}: {error}") from error
+        if values.null_count or self._wrong_ends(whole, at, cuts[1:]):
+            raise FormatError(f"a value is not an Avro datum of {', '.join(self.schema.names)}: its length is wrong")
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _read(self, field: pa.Field, whole: Bytes, at: Ints) -> tuple[pa.Array, Ints]:
-        """The cells of a column that begin at these places, and the places after them."""
+        """The cells of a column that begin at these positions, and the positions after them."""
         kind = kind_of(field)
-        if kind == "number" and not self._outputs:  # without the detour over rows that are null
+        if kind == "number" and not self._outputs:  # fast: no row can be null
             numbers, at = read_varints(whole, at)
             return _named(numbers, field), at
         missing = np.zeros(len(at), bool)
         if self._outputs:
-            missing, at = _read_places(whole, at)
+            missing, at = _read_union_indexes(whole, at)
         present = np.flatnonzero(~missing)
         if kind == "number":
             numbers = np.zeros(len(at), np.int64)
@@ -136,8 +144,8 @@ class Avro:
             texts = gathered(whole, at, lengths)
         return pc.if_else(pa.array(missing), None, texts), at + lengths
 
-    def _ends_elsewhere(self, whole: Bytes, at: Ints, ends: Ints) -> bool:
-        """Whether a record ends before its datum, or has more than the zeros that fill up rows with text."""
+    def _wrong_ends(self, whole: Bytes, at: Ints, ends: Ints) -> bool:
+        """Whether a record is shorter than its datum, or is followed by more than the zeros after rows with text."""
         if "text" not in self._kinds or np.any(at > ends):
             return bool(np.any(at != ends))
         left = ends - at
@@ -146,13 +154,13 @@ class Avro:
 
 
 def _named(numbers: Ints, field: pa.Field, missing: Marks | None = None) -> pa.Array:
-    """A column of numbers; one that does not fit is said with the column's name."""
+    """A column of numbers; an error about a number that does not fit names the column."""
     with naming(field):
         return as_column(numbers, field, missing)
 
 
 def _avro_width(field: pa.Field, outputs: bool) -> int:
-    """Bytes of a column: of its value, and before it, in outputs, of its place in the union with null."""
+    """Bytes of a column: of its value and, in outputs, of the index of its type in the union with null."""
     kind = kind_of(field)
     if kind != "number":
         return (_DOUBLE if kind == "float" else _LENGTH) + outputs
@@ -162,10 +170,10 @@ def _avro_width(field: pa.Field, outputs: bool) -> int:
 
 
 def _cells(column: pa.Array, width: int) -> Matrix:
-    """Numbers in so many bytes; what is missing is 0."""
+    """Numbers in so many bytes; 0 for null."""
     if column.type == pa.float64():
         return _doubles(column)
-    return widened(whole_numbers(column, outputs=True)[0], width)
+    return fixed_width(as_int64(column, outputs=True)[0], width)
 
 
 def _doubles(column: pa.Array) -> Matrix:
@@ -174,32 +182,32 @@ def _doubles(column: pa.Array) -> Matrix:
 
 
 def _float_union(column: pa.Array) -> Matrix:
-    """Floats as unions with null, null as wide as the others by the varint of its place."""
-    out = np.hstack([union_places(None, len(column)), _doubles(column)])
+    """Floats as unions with null. Null is as wide as the others, because the varint of its index is wider."""
+    out = np.hstack([union_indexes(None, len(column)), _doubles(column)])
     missing = missing_of(column)
     if missing is not None:
-        out[missing] = widened(np.zeros(1, np.int64), 1 + _DOUBLE)
+        out[missing] = fixed_width(np.zeros(1, np.int64), 1 + _DOUBLE)
     return out
 
 
 def _union(numbers: Ints, missing: Marks | None, width: int) -> Matrix:
-    """Numbers as unions with null: the place of the type, 0 for null and 1 for a number, and then the number.
+    """Numbers as unions with null: the index of the type, 0 for null and 1 for a number, and then the number.
 
-    Null has no bytes after its place, so the varint of the place is as wide as place and number of the other rows.
+    Null has no bytes after its index, so the varint of the index is as wide as index and number of the other rows.
     """
-    width = width if missing is None else min(width, LONGEST)
-    out = np.hstack([widened(np.ones(len(numbers), np.int64), 1), widened(numbers, width - 1)])
+    width = width if missing is None else min(width, MAX_WIDTH)
+    out = np.hstack([fixed_width(np.ones(len(numbers), np.int64), 1), fixed_width(numbers, width - 1)])
     if missing is not None:
-        out[missing] = widened(np.zeros(1, np.int64), width)
+        out[missing] = fixed_width(np.zeros(1, np.int64), width)
     return out
 
 
-def _read_places(whole: Bytes, at: Ints) -> tuple[Marks, Ints]:
-    """The places of the types in unions with null that begin here: which are null, and the places after them."""
-    places, after = read_varints(whole, at)
-    missing = places == 0
-    if np.any(places[~missing] != 1):
-        raise VarintError("a union with null has types at the places 0 and 1 only")
+def _read_union_indexes(whole: Bytes, at: Ints) -> tuple[Marks, Ints]:
+    """The indexes of the types in unions with null at these positions: which are null, and the positions after them."""
+    indexes, after = read_varints(whole, at)
+    missing = indexes == 0
+    if np.any(indexes[~missing] != 1):
+        raise VarintError("a union with null has only the types 0 and 1")
     return missing, after
 
 

@@ -1,4 +1,4 @@
-"""Rows as one cell after the other, as packed decimal and text, and back: the format ``binary``. Pure."""
+"""The format ``binary``: the cells of a row one after another, as packed decimal and text. Pure."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +19,11 @@ from streamgauge.transports.kafka.formats.columns import (
     FormatError,
     FormatName,
     as_column,
+    as_int64,
     digits_of,
     kind_of,
     naming,
     require_values,
-    whole_numbers,
 )
 from streamgauge.transports.kafka.formats.digits import Marks, read_packed, read_signed, write_packed, write_signed
 
@@ -33,7 +33,7 @@ _SHOWN = 60
 
 
 class Binary:
-    """One cell after the other, and after the last one the texts."""
+    """The cells one after another, and after the last one the texts."""
 
     name: FormatName = "binary"
 
@@ -45,7 +45,7 @@ class Binary:
             rooms[kind] if kind in rooms else digits_of(field, outputs) // 2
             for field, kind in zip(schema, self._kinds, strict=True)
         )
-        """Bytes of the cell of each column; that of a text holds its length."""
+        """Bytes of the cell of each column; the cell of a text contains its length."""
         self.width = sum(self.widths)
 
     def encode(self, rows: pa.RecordBatch) -> Matrix:
@@ -62,7 +62,7 @@ class Binary:
                     texts.append(padded(column, 0))
                     self._write(cells, texts[-1][1], missing_of(column))
                 else:
-                    self._write(cells, *whole_numbers(column, self._outputs))
+                    self._write(cells, *as_int64(column, self._outputs))
             at += width
         if not texts:
             return out
@@ -111,7 +111,7 @@ def _heads(whole: Bytes, starts: Ints, width: int) -> Matrix:
 
 
 def _check_lengths(values: pa.BinaryArray, lengths: Ints, width: int, longer: bool) -> None:
-    """Values have the width of their cells; with text they may be longer."""
+    """Raise unless values are as wide as their cells; with text they may be longer."""
     wrong = np.flatnonzero(lengths < width if longer else lengths != width)
     missing = values.is_null().to_numpy(zero_copy_only=False)
     if not len(wrong) and not missing.any():

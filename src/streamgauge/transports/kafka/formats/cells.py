@@ -1,7 +1,7 @@
-"""Columns of floating-point numbers and of text as bytes, and back: what the formats of Kafka's values share. Pure.
+"""Columns of floating-point numbers and of text as bytes, and back, for all formats of Kafka's values. Pure.
 
-Values of one batch must have one width, because records are built many at a time. A floating-point number has a fixed
-width. Text has not: rows with text are as wide as the longest of the batch, and what follows a shorter row is padding.
+All values of a batch must have the same width, because records are built many at a time. A floating-point number has a
+fixed width. Text has none: rows with text are as wide as the longest row of the batch, and shorter ones are padded.
 """
 
 import json
@@ -20,11 +20,11 @@ _FIRST_PRINTABLE, _QUOTE, _BACKSLASH = 0x20, ord('"'), ord("\\")
 
 
 class CellError(ValueError):
-    """Bytes that are no cell of the column."""
+    """Bytes that are not a cell of the column."""
 
 
 def flat_bytes(values: pa.Array) -> tuple[Ints, Bytes]:
-    """The lengths of binary values, 0 for null, and all their bytes, one value after the other."""
+    """The lengths of binary values, 0 for null, and all their bytes, one value after another."""
     column = values.cast(pa.binary()).fill_null(b"") if values.null_count else values.cast(pa.binary())
     _, ends, data = column.buffers()
     cuts = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1].astype(np.int64)
@@ -33,7 +33,7 @@ def flat_bytes(values: pa.Array) -> tuple[Ints, Bytes]:
 
 
 def padded(values: pa.Array, fill: int, width: int | None = None) -> tuple[Matrix, Ints]:
-    """Binary values as rows of one width, filled up at their ends; and how long they are themselves."""
+    """Binary values as rows of one width, filled up at their ends, and their own lengths."""
     lengths, flat = flat_bytes(values)
     wide = int(lengths.max(initial=0)) if width is None else width
     if width is not None and int(lengths.max(initial=0)) > width:
@@ -44,7 +44,7 @@ def padded(values: pa.Array, fill: int, width: int | None = None) -> tuple[Matri
 
 
 def compacted(parts: list[Matrix], lengths: list[Ints]) -> Matrix:
-    """Cells side by side without the padding between them: of each cell as many bytes as it is long, then zeros."""
+    """Cells side by side without the padding between them: the bytes of each cell, and zeros after the last one."""
     present = [np.arange(part.shape[1]) < length[:, None] for part, length in zip(parts, lengths, strict=True)]
     total = np.sum(lengths, axis=0)
     out = np.zeros((len(total), int(total.max(initial=0))), np.uint8)
@@ -53,7 +53,7 @@ def compacted(parts: list[Matrix], lengths: list[Ints]) -> Matrix:
 
 
 def gathered(whole: Bytes, at: Ints, lengths: Ints) -> pa.Array:
-    """The stretches of bytes that begin at these places, as text. Raises if they lie outside, or are no UTF-8."""
+    """The ranges of bytes that begin at these positions, as text. Raises if they are outside, or not UTF-8."""
     if np.any(lengths < 0) or np.any(at + lengths > len(whole)):
         raise CellError("a text ends after its record")
     ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -63,16 +63,16 @@ def gathered(whole: Bytes, at: Ints, lengths: Ints) -> pa.Array:
 
 
 def float_texts(column: pa.Array) -> pa.Array:
-    """Floating-point numbers as text that reads back exactly, with Java's names for those that are no number."""
+    """Floating-point numbers as text that can be read back exactly, with Java's names for NaN and infinities."""
     texts = column.cast(pa.string())
-    texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # parsers read -0 as a whole number, without its sign
+    texts = pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)  # parsers read -0 as an integer, without its sign
     for number, name in ((float("inf"), "Infinity"), (float("-inf"), "-Infinity")):
         texts = pc.if_else(pc.equal(column, number), name, texts)
     return pc.if_else(pc.is_nan(column), "NaN", texts)
 
 
 def write_floats(column: pa.Array) -> Matrix:
-    """Floating-point numbers as text with spaces after it; a missing one is all spaces."""
+    """Floating-point numbers as text with spaces after it; null is all spaces."""
     return padded(float_texts(column), SPACE, FLOAT_WIDTH)[0]
 
 
@@ -95,7 +95,7 @@ def json_floats(column: pa.Array) -> pa.Array:
 
 
 def json_texts(column: pa.Array) -> pa.Array:
-    """Text as JSON strings. Characters that need an escape are rare, so only then is each row written by itself."""
+    """Text as JSON strings. Rows are written one by one only if there are characters that need an escape."""
     _, flat = flat_bytes(column)
     if np.any((flat < _FIRST_PRINTABLE) | (flat == _QUOTE) | (flat == _BACKSLASH)):
         written = [json.dumps(text, ensure_ascii=False) for text in column.to_pylist()]
@@ -103,12 +103,12 @@ def json_texts(column: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise('"', column, '"', "").fill_null("null")
 
 
-def union_places(missing: Marks | None, rows: int) -> Matrix:
-    """The place of the type in Avro's union with null, as a varint of one byte: 0 is null, 1 is the value."""
-    places = np.full((rows, 1), 2, np.uint8)  # zigzag of 1
+def union_indexes(missing: Marks | None, rows: int) -> Matrix:
+    """The index of the type in Avro's union with null, as a varint of one byte: 0 is null, 1 is the value."""
+    indexes = np.full((rows, 1), 2, np.uint8)  # zigzag of 1
     if missing is not None:
-        places[missing] = 0
-    return places
+        indexes[missing] = 0
+    return indexes
 
 
 def missing_of(column: pa.Array) -> Marks | None:

@@ -1,4 +1,4 @@
-"""Which columns can travel, and columns of whole numbers, and back: what all formats of Kafka's values share. Pure."""
+"""The columns that records can have, and columns of integers, for all formats of Kafka's values. Pure."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,11 +17,11 @@ SEQUENCE = "sequence"
 
 
 class FormatError(ValueError):
-    """A row that a format cannot hold, or bytes that are no row; the sentence says which and why."""
+    """A row that a format cannot contain, or bytes that are not a row; the message says which and why."""
 
 
 def kind_of(field: pa.Field) -> Literal["number", "float", "text"]:
-    """How a column is written: times are whole numbers of microseconds. Raises if no format can hold its type."""
+    """How a column is written: times are integers of microseconds. Raises if no format supports its type."""
     if field.type in (pa.int32(), pa.int64()) or pa.types.is_timestamp(field.type):
         return "number"
     if field.type == pa.float64():
@@ -29,12 +29,12 @@ def kind_of(field: pa.Field) -> Literal["number", "float", "text"]:
     if field.type == pa.string():
         return "text"
     raise FormatError(
-        f"the column {field.name} has the type {field.type}; int32, int64, float64, text and timestamps can travel"
+        f"the column {field.name} has the type {field.type}; int32, int64, float64, text and timestamps are supported"
     )
 
 
 def digits_of(field: pa.Field, outputs: bool) -> int:
-    """Digits that a column of whole numbers has room for, the sign of an output included."""
+    """Maximum digits of a column of integers, including the sign of an output."""
     if (field.name == SEQUENCE and not outputs) or field.type == pa.int32():
         return 12
     if pa.types.is_timestamp(field.type):
@@ -44,15 +44,15 @@ def digits_of(field: pa.Field, outputs: bool) -> int:
 
 @contextmanager
 def naming(field: pa.Field) -> Iterator[None]:
-    """What a column cannot hold is said with its name."""
+    """Add the name of the column to errors about its values."""
     try:
         yield
     except (CellError, DigitsError, VarintError, pa.ArrowInvalid) as error:
         raise FormatError(f"the column {field.name}: {error}") from error
 
 
-def whole_numbers(column: pa.Array, outputs: bool) -> tuple[Ints, Marks | None]:
-    """A column as whole numbers, without copying where it can be, and which are null; None: no number is."""
+def as_int64(column: pa.Array, outputs: bool) -> tuple[Ints, Marks | None]:
+    """A column as integers, without copying if possible, and which of them are null; None: no number is."""
     require_values(column, outputs)
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.timestamp("us", column.type.tz)).view(pa.int64())

@@ -1,6 +1,6 @@
-"""Whole numbers as columns of decimal digits of one width, as text and packed. Pure.
+"""Integers as columns of decimal digits of one width, as text and packed. Pure.
 
-Four digits are written at a time, from a table: a division for each single one would take as long as all the rest.
+Four digits are written at a time, from a table: dividing for each single digit would take as long as all the rest.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from streamgauge.transports.kafka.client.varints import Ints, Matrix
 
 GROUP = 4
-"""Digits that are written at once; widths are multiples of it."""
+"""Digits that are written together; widths are multiples of it."""
 _GROUP = 10**GROUP
 _SPACE, _MINUS = ord(" "), ord("-")
 
@@ -24,11 +24,11 @@ Sizes = npt.NDArray[np.uint64]
 
 
 class DigitsError(ValueError):
-    """A number that does not fit, or bytes that are no digits; the sentence says which."""
+    """A number that does not fit, or bytes that are not digits; the message says which."""
 
 
 def _sizes(numbers: Ints) -> Ints | Sizes:
-    """Numbers without their signs. Only the lowest number of 64 bits needs one bit more."""
+    """Absolute values. Only that of the lowest number of 64 bits needs one bit more."""
     size = np.abs(numbers)
     return size.view(np.uint64) if len(size) and int(size.min()) < 0 else size
 
@@ -54,7 +54,7 @@ def _packed() -> Table:
 
 
 def write_packed(out: Matrix, numbers: Ints | Sizes) -> None:
-    """Numbers of at least 0 as packed decimal: two digits to a byte, the highest first, as wide as ``out`` is."""
+    """Numbers of at least 0 as packed decimal: two digits per byte, the highest first, as wide as ``out``."""
     if len(numbers) and int(numbers.min()) < 0:
         raise DigitsError(f"{int(numbers.min())} is below 0, and packed decimal has no sign")
     for place, part in enumerate(_groups(numbers, out.shape[1] // 2)):
@@ -62,9 +62,9 @@ def write_packed(out: Matrix, numbers: Ints | Sizes) -> None:
 
 
 def write_signed(out: Matrix, numbers: Ints, missing: Marks | None = None) -> None:
-    """Numbers of any sign as packed decimal: the first digit's place is the sign, 0 or hexadecimal D for minus.
+    """Signed numbers as packed decimal: the first digit is the sign, 0 for plus and hexadecimal D for minus.
 
-    Where a number is missing, that place is hexadecimal F and all others are 0.
+    For null, the first digit is hexadecimal F and all others are 0.
     """
     write_packed(out, _sizes(numbers))
     if int(out[:, 0].max(initial=0)) >> 4:
@@ -78,26 +78,26 @@ def write_signed(out: Matrix, numbers: Ints, missing: Marks | None = None) -> No
 
 @lru_cache(maxsize=1)
 def _unpacked() -> npt.NDArray[np.int16]:
-    """The number of four digits for each two bytes, as this machine reads them; −1 where they are no digits."""
+    """The number of four digits for each two bytes, as this machine reads them; −1 if they are not digits."""
     table = np.full(1 << 16, -1, np.int16)
     table[_packed().view(np.uint16)] = np.arange(_GROUP)
     return table
 
 
 def read_packed(data: Matrix) -> Ints:
-    """The numbers again."""
+    """The numbers that ``write_packed`` wrote."""
     table, numbers = _unpacked(), np.zeros(len(data), np.int64)
     for place in range(0, data.shape[1], 2):
         group = table[data[:, place : place + 2].view(np.uint16)[:, 0]]
         if int(group.min(initial=0)) < 0:
-            raise DigitsError("there are bytes that are no decimal digits")
+            raise DigitsError("there are bytes that are not decimal digits")
         numbers *= _GROUP
         numbers += group
     return numbers
 
 
 def read_signed(data: Matrix) -> tuple[Ints, Marks]:
-    """The numbers that ``write_signed`` wrote, and which of them are missing."""
+    """The numbers that ``write_signed`` wrote, and which of them are null."""
     signs = data[:, 0] >> 4
     below, missing = signs == _NEGATIVE, signs == _MISSING
     digits = data.copy()
@@ -111,17 +111,17 @@ def read_signed(data: Matrix) -> tuple[Ints, Marks]:
 
 @lru_cache(maxsize=2)
 def _texts(last: bool) -> Table:
-    """Four characters for each number of four digits: with zeros before it, and after those with spaces before it.
+    """Four characters for each number of four digits: first all with leading zeros, then all with leading spaces.
 
-    Where nothing but spaces comes before it, a group of zeros is spaces too, unless it is the last one.
+    If only spaces come before it, a group of zeros is spaces too, unless it is the last one.
     """
     zeros = [f"{number:04d}" for number in range(_GROUP)]
     spaces = [f"{number or ('0' if last else ''):>4}" for number in range(_GROUP)]
     return np.frombuffer("".join(zeros + spaces).encode(), "V4")
 
 
-def lay_text(out: Matrix, numbers: Ints) -> None:
-    """Numbers as text, with spaces before them, as wide as ``out`` is."""
+def write_padded(out: Matrix, numbers: Ints) -> None:
+    """Numbers as text with leading spaces, as wide as ``out``."""
     size, groups = _sizes(numbers), out.shape[1] // GROUP
     needed = min(groups, max(1, -(-len(str(int(size.max(initial=0)))) // GROUP)))
     leading = np.full(len(numbers), _GROUP)

@@ -1,23 +1,23 @@
 """Events and outputs as the values of Kafka's records, and back: ``json``, ``binary`` and ``avro``. Pure.
 
-Rows are made with numpy, a column at a time, so all values of one format and schema have one width. With columns of
+numpy writes the rows column by column, so all values of one format and schema have the same width. With columns of
 text they are as wide as the longest row of their batch.
 
-json    one object; numbers are filled up with spaces before them, floats and text with spaces after, as JSON allows
-binary  one cell after the other. Whole numbers are packed decimal: two digits to a byte, the highest first, without a
-        sign. A float is text of 25 characters. Of text the length is there; the text itself follows the last cell
-avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders take. A row that is
-        shorter than the longest text of its batch has zeros after it, which decoders do not read
+json    one object; numbers have leading spaces, floats and text have trailing spaces, as JSON allows
+binary  the cells one after another. Integers are packed decimal: two digits per byte, the highest first, without a
+        sign. A float is text of 25 characters. The cell of a text is its length; the text itself follows the last cell
+avro    a plain datum, no registry; numbers are filled up with continuation bytes, which decoders accept. A row that is
+        shorter than the longest row of its batch has zeros after it, which decoders do not read
 
-Events have no nulls, and in ``binary`` no numbers below 0. Outputs may have both, since a user's function may:
-``output_format`` has room for every number of 64 bits, a sign and a mark for null in ``binary``, and a union with null
-for every column in ``avro``.
+Events have no nulls, and in ``binary`` no numbers below 0. Outputs may have both, because a user's function may return
+them: ``output_format`` supports every number of 64 bits, a sign and a mark for null in ``binary``, and a union with
+null for every column in ``avro``.
 
-Packed decimal is the binary form that Spark SQL reads without a user's function: ``hex`` gives the digits, a cast the
-number. It has no other way from bytes to a number than text: ``cast(binary as bigint)`` does not exist, and big-endian
-integers by ``conv(hex(…), 16, 10)`` cost more than twice as much (docs/adr/0015).
+Packed decimal is the binary form that Spark SQL decodes without a Python function: ``hex`` returns the digits, a cast
+the number. Spark SQL converts bytes to numbers only through text: ``cast(binary as bigint)`` does not exist, and
+big-endian integers by ``conv(hex(…), 16, 10)`` cost more than twice as much (docs/adr/0015).
 
-Times are microseconds since 1970. Each event carries ``due`` and its number in the stream, ``sequence``.
+Times are microseconds since 1970. Each event contains ``due`` and its number in the stream, ``sequence``.
 """
 
 import json
@@ -36,16 +36,14 @@ from streamgauge.transports.kafka.formats.columns import (
     SEQUENCE,
     FormatError,
     FormatName,
+    as_int64,
     digits_of,
     kind_of,
     naming,
     require_values,
-    whole_numbers,
 )
-from streamgauge.transports.kafka.formats.digits import lay_text
+from streamgauge.transports.kafka.formats.digits import write_padded
 
-KEY = "gem_pack_id"
-"""The column that is the key of a record, where rows have it."""
 STAMP = pa.timestamp("us", "UTC")
 
 
@@ -67,7 +65,7 @@ class Format(Protocol):
         """Rows as values."""
 
     def decode(self, values: pa.BinaryArray) -> pa.RecordBatch:
-        """Values as rows, also those that others have written with other widths."""
+        """Values as rows, also those that other writers have written with other widths."""
 
 
 def open_format(name: FormatName, schema: pa.Schema) -> Format:
@@ -81,35 +79,37 @@ def output_format(name: FormatName, schema: pa.Schema) -> Format:
 
 
 def name_problem(name: FormatName, column: str) -> str:
-    """Why a format cannot hold a column of this name; empty if it can."""
+    """Why a format cannot contain a column of this name; empty if it can."""
     if name == "avro" and not NAME.fullmatch(column):
         return "Avro's names have letters, digits and underscores only, and do not begin with a digit"
     return ""
 
 
 def with_sequence(schema: pa.Schema) -> pa.Schema:
-    """The schema of a workload's events as they travel."""
+    """The schema of a workload's events in Kafka."""
     return schema.append(pa.field(SEQUENCE, pa.int64()))
 
 
-def numbered(rows: pa.RecordBatch, first: int, stride: int = 1) -> pa.RecordBatch:
-    """Events with their numbers in the stream: ``first`` and every ``stride``-th after it, as partitions have them."""
+def with_sequence_numbers(rows: pa.RecordBatch, first: int, stride: int = 1) -> pa.RecordBatch:
+    """Events with their numbers in the stream: ``first`` and every ``stride``-th after it, as in a partition."""
     numbers = pa.array(np.arange(first, first + stride * rows.num_rows, stride, dtype=np.int64))
     return pa.RecordBatch.from_arrays([*rows.columns, numbers], schema=with_sequence(rows.schema))
 
 
-def record_keys(rows: pa.RecordBatch) -> Matrix | None:
-    """The keys of the records of rows; None where they have none."""
-    return keys_of(rows.column(KEY).to_numpy()) if KEY in rows.schema.names else None
+def record_keys(rows: pa.RecordBatch, key: str | None) -> Matrix | None:
+    """The keys of the records of rows: the values of a column of integers. None if there is no such column."""
+    if key is None or key not in rows.schema.names or not pa.types.is_integer(rows.schema.field(key).type):
+        return None
+    return encode_keys(rows.column(key).to_numpy())
 
 
-def keys_of(numbers: Ints) -> Matrix:
-    """Keys as Kafka's own IntegerSerializer writes them: four bytes, the highest first."""
+def encode_keys(numbers: Ints) -> Matrix:
+    """Keys as Kafka's IntegerSerializer writes them: four bytes, the highest first."""
     return np.ascontiguousarray(numbers, ">i4").view(np.uint8).reshape(-1, 4)
 
 
 class Json:
-    """One object to a value."""
+    """One JSON object per value."""
 
     name: FormatName = "json"
 
@@ -142,13 +142,13 @@ class Json:
         return np.hstack([*parts, out[:, done:]]) if parts else out
 
     def _write(self, out: Matrix, column: pa.Array) -> None:
-        """A column of numbers into its place."""
+        """Write a column of numbers into its cells."""
         if column.type == pa.float64():
             require_values(column, self._outputs)
             out[:] = padded(json_floats(column), SPACE, out.shape[1])[0]
             return
-        numbers, missing = whole_numbers(column, self._outputs)
-        lay_text(out, numbers)
+        numbers, missing = as_int64(column, self._outputs)
+        write_padded(out, numbers)
         if missing is not None:
             out[missing] = np.frombuffer(b"null".rjust(out.shape[1]), np.uint8)
 
@@ -176,14 +176,14 @@ class Json:
 
 
 def _json_room(field: pa.Field, outputs: bool) -> int:
-    """Characters of a column: text has the width that its batch needs, a float may be a name in quotes."""
+    """Characters of a column: text is as wide as its batch needs, a float may be a name in quotes."""
     rooms = {"text": 0, "float": FLOAT_WIDTH}
     kind = kind_of(field)
     return rooms[kind] if kind in rooms else digits_of(field, outputs)
 
 
 def _with_special_floats(lines: bytes, schema: pa.Schema) -> pa.Table:
-    """JSON objects of which some have NaN or an infinity, as a string, in a column of floats."""
+    """JSON objects, some of which contain NaN or an infinity, as a string, in a column of floats."""
     rows = [json.loads(line) for line in lines.split(b"\n")]
     floats = [field.name for field in schema if field.type == pa.float64()]
     for row in rows:

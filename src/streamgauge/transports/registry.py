@@ -1,0 +1,48 @@
+"""All transports by name: the built-in ones, and those that other packages provide as entry points."""
+
+from functools import cache
+from importlib.metadata import EntryPoint
+from typing import Any
+
+from streamgauge.model.discovery import Discovery, discover, installed, names
+from streamgauge.model.experiment import TransportChoice
+from streamgauge.transports.contract import Transport
+
+GROUP = "streamgauge.transports"
+BUILT_IN = (
+    EntryPoint("queue", "streamgauge.transports.queue.transport:queue", GROUP),
+    EntryPoint("kafka", "streamgauge.transports.kafka.transport:kafka", GROUP),
+)
+"""The same entry points as in pyproject.toml, for a source tree without metadata."""
+
+
+@cache
+def _discovered() -> Discovery:
+    return discover("transport", Transport, installed(GROUP, BUILT_IN))
+
+
+def transports() -> dict[str, Transport]:
+    """The transports that can be used, by name."""
+    return dict(_discovered().found)
+
+
+def transport_names() -> tuple[str, ...]:
+    """The names of the installed transports. None of them is imported."""
+    return names(installed(GROUP, BUILT_IN))
+
+
+def load_problems() -> tuple[str, ...]:
+    """A sentence for each transport that is installed but cannot be used."""
+    return _discovered().problems
+
+
+def transport_of(choice: TransportChoice) -> tuple[Transport, Any]:
+    """The transport of an experiment or a trial, and its options."""
+    transport = transports()[choice.name]
+    return transport, transport.resolve(choice.options)
+
+
+def identity_of(choice: TransportChoice) -> str:
+    """The name under which calibrations over this transport are stored."""
+    transport, options = transport_of(choice)
+    return transport.identity(options)

@@ -1,0 +1,127 @@
+"""Every row of the table of what runs: the same seeded events, and outputs that equal the reference result exactly.
+
+A new engine, workload, variant, transport or format is tested here because it is registered. `make test` runs a short
+selection, `make soak` everything, with more events (STREAMGAUGE_CONFORMANCE_EVENTS).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import psutil
+import pytest
+from row_trials import EVENTS, KNOWN, Bench, assert_exact, expected
+
+from streamgauge.engines.contract import ANY_WORKLOAD
+from streamgauge.engines.table import Row, rows
+from streamgauge.processes.placement import assign_cores
+from streamgauge.run.monitor.monitor import available
+
+pytestmark = [
+    pytest.mark.realtime,
+    pytest.mark.skipif(
+        not available() or not assign_cores(1).sut, reason="a trial on real processes needs /proc and two cores"
+    ),
+]
+
+SHORT = {
+    ("reference", "windowed-aggregation", "default", "queue", ""),
+    ("spark", "windowed-aggregation", "naive", "queue", ""),
+    ("reference", "windowed-aggregation", "default", "kafka", "binary"),
+    ("spark", "windowed-aggregation", "naive", "kafka", "binary"),
+    ("plain-python", "windowed-aggregation", "default", "kafka", "binary"),
+}
+"""The rows that `make test` runs too."""
+REAL = [row for row in rows(KNOWN) if not KNOWN[row.engine].traits(KNOWN[row.engine].options()).simulated]
+CHECKED = [row for row in REAL if row.workload != ANY_WORKLOAD]
+EXACTLY_ONCE = {"queue"}
+"""Transports over which an output of a job that was killed does not come again."""
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    return row.engine, row.workload, row.variant, row.transport, row.format
+
+
+def _params(found: list[Row], short: set[tuple[str, str, str, str, str]]) -> list[object]:
+    """One test per row; those that are not in the short selection are marked."""
+    return [
+        pytest.param(
+            row,
+            id="-".join(part for part in _key(row) if part).replace("*", "any"),
+            marks=[] if _key(row) in short else [pytest.mark.soak],
+        )
+        for row in found
+    ]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """One launcher, one broker and one Spark session for all rows."""
+    with Bench(tmp_path_factory.mktemp("conformance")) as bench:
+        yield bench
+
+
+def test_the_short_selection_is_in_the_table() -> None:
+    assert SHORT - {_key(row) for row in REAL} == set()
+
+
+@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
+def test_the_outputs_equal_the_reference_result(bench: Bench, row: Row) -> None:
+    played = bench.play(row)
+    assert sum(played.acknowledged.values()) == EVENTS
+    assert_exact(played)
+    account = played.account
+    assert (account.lost, account.duplicate, account.wrong, account.late) == (0, 0, 0, 0)
+    assert account.checked
+    assert played.leftovers == ()
+
+
+@pytest.mark.parametrize("row", _params([row for row in REAL if row.workload == ANY_WORKLOAD], set()))
+def test_the_outputs_of_a_users_job_equal_those_of_the_users_reference(bench: Bench, row: Row) -> None:
+    account = bench.play(row).account
+    assert account.checked
+    assert account.observed == account.expected > 0
+    assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
+def test_a_single_event_and_an_empty_partition(bench: Bench, row: Row) -> None:
+    played = bench.play(row, events=1, partitions=2, params={"window": "10s", "slide": "10s"})
+    assert sum(played.acknowledged.values()) == 1
+    assert_exact(played, empty=True)
+
+
+@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
+def test_a_key_that_never_comes_has_no_output(bench: Bench, row: Row) -> None:
+    packs = 5_000
+    played = bench.play(
+        row, events=4_000, rate=4_000.0, partitions=1, params={"gem_packs": packs, "distribution": "uniform"}
+    )
+    assert_exact(played)
+    reference, _ = expected(played)
+    if "gem_pack_id" in reference:
+        assert len(np.unique(reference["gem_pack_id"])) < packs
+
+
+@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
+def test_a_job_can_be_stopped_while_events_come(bench: Bench, row: Row) -> None:
+    acknowledged, leftovers = bench.stop_in_the_middle(row)
+    assert acknowledged > 0
+    assert leftovers == ()
+    if KNOWN[row.engine].traits(KNOWN[row.engine].options()).shared:
+        return  # its system stays up for other trials
+    names = [" ".join(_words(process)) for process in psutil.Process().children(recursive=True)]
+    assert [name for name in names if "plain_python" in name or "engines.reference" in name] == []
+
+
+def _words(process: psutil.Process) -> list[str]:
+    try:
+        return list(process.cmdline())
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.parametrize("row", _params(CHECKED, set()))
+def test_a_system_that_is_killed_continues_after_a_restart(bench: Bench, row: Row) -> None:
+    played = bench.restart_in_the_middle(row)
+    assert_exact(played, repeated=row.transport not in EXACTLY_ONCE)
+    assert (played.account.lost, played.account.wrong) == (0, 0)
