@@ -8,6 +8,7 @@ import pytest
 from judge_samples import LAG, LOAD, latencies, objective, recording, seconds, trial, walk
 
 from streamgauge.judge import decide, measure
+from streamgauge.judge.disturbed import burst
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.trial import Ending, Recording
@@ -117,3 +118,28 @@ def test_an_overload_that_the_rest_of_the_trial_shows_needs_no_such_moment() -> 
 def test_other_work_for_a_third_of_the_trial_or_more_is_no_burst() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 4, 20), np.linspace(3.8, 0, 20)])
     assert judge(foreign_load(lag, 0.5, 20, 40), LAG, QUEUE).kind is VerdictKind.INVALID
+
+
+UNDISTURBED = (
+    *(33, -10, 19, 45, -40, -14, 80, 19, 0, -63, 79, -28, 30, -26, 32, 9, -30, 30, 39, 58, -11, -5, 20, -11, 4, 9, -1),
+    *(10, 30, 37, -31, 10, 39, 10, -21, 32, 51, -40, 19, 0, -26, -22, 65, 6, 19, 40, -21, 10, 10, -11, 30, -60, 50, 9),
+    *(-3, 19, -21, -11, 10, 28, 14, -1, 0, 44, 0, 9, -30, 45, 9, 26, -1, -10, -1, 20, 20, -21, 10, -20, 31, 30, -66),
+    *(99, -73, 78, 9, 59, 17, -2, 17, -22, 0),
+)
+"""Milliseconds of each second that other processes used on the core of Spark over Kafka, as the monitor recorded them
+while nothing else ran: 0.9 % on average, and above 5 % in nine single seconds."""
+
+
+def test_errors_of_single_seconds_are_no_burst_of_other_processes() -> None:
+    lag = np.linspace(0.0, 3.0, len(UNDISTURBED))
+    happened = foreign_load(lag, 0.0, 0, 0)
+    column = np.array(UNDISTURBED, np.int64) * 1_000
+    happened = replace(
+        happened, seconds=replace(happened.seconds, columns={**happened.seconds.columns, "foreign": column})
+    )
+    assert burst(happened.trial, happened.seconds) is None
+    for second in range(40, 45):
+        column[second] = 300_000
+    found = burst(happened.trial, happened.seconds)
+    assert found is not None
+    assert np.flatnonzero(found).tolist() == [40, 41, 42, 43, 44]

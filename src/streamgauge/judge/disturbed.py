@@ -22,6 +22,9 @@ MAX_RUN_DELAY_SHARE = 0.10
 """The largest share of the time for which threads of the load driver may wait for a CPU."""
 _BURST = 1 / 3
 """A burst lasts less than this share of the judged seconds."""
+_NEIGHBOURS = 3
+"""Seconds over which the CPU time of other processes must be high on average too. Counters are read one after the other,
+so one second shows too much and the next one too little: up to 10 % of a core without any other process."""
 
 
 def was_slowed(m: Measurement) -> bool:
@@ -32,13 +35,22 @@ def was_slowed(m: Measurement) -> bool:
 def burst(trial: Trial, seconds: Seconds) -> Mask | None:
     """The seconds in which other processes used too much, if they are few and not negligible; None: no burst."""
     first, _ = warmup(trial, seconds)
-    foreign = np.maximum(seconds["foreign"], seconds["steal"]) / 1e6
+    others = np.minimum(seconds["foreign"], _averaged(seconds["foreign"]))
+    foreign = np.maximum(others, seconds["steal"]) / 1e6
     judged = foreign[first - seconds.start :]
     disturbed = judged > MAX_FOREIGN_SHARE
     few = 0 < np.count_nonzero(disturbed) < _BURST * len(judged)
     if not few or float(judged.mean()) <= NEGLIGIBLE_SHARE:
         return None
     return np.concatenate([np.zeros(len(foreign) - len(judged), bool), disturbed])
+
+
+def _averaged(column: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """Each second with its neighbours, so that errors of neighbouring seconds cancel."""
+    if not len(column):
+        return column.astype(np.float64)
+    window = np.ones(min(_NEIGHBOURS, len(column)))
+    return np.convolve(column, window, "same") / np.convolve(np.ones(len(column)), window, "same")
 
 
 def until_renewal(trial: Trial, seconds: Seconds, disturbed: Mask) -> Mask | None:
