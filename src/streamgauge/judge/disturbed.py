@@ -23,8 +23,8 @@ MAX_RUN_DELAY_SHARE = 0.10
 _BURST = 1 / 3
 """A burst lasts less than this share of the judged seconds."""
 _NEIGHBOURS = 3
-"""Seconds over which the CPU time of other processes must be high on average too. Counters are read one after the other,
-so one second shows too much and the next one too little: up to 10 % of a core without any other process."""
+"""Seconds over which the CPU time of other processes must be high on average too. Counters are read one after
+another, so one second shows too much and the next one too little: up to 10 % of a core without any other process."""
 
 
 def was_slowed(m: Measurement) -> bool:
