@@ -14,7 +14,7 @@ from streamgauge.run.environment import machine_name
 from streamgauge.run.explore import options_of
 from streamgauge.run.trial.setup import RunLimits
 from streamgauge.store.calibrations import load, workspace
-from streamgauge.transports.registry import transports
+from streamgauge.transports.registry import identity_of, transport_of
 
 
 def with_max_load(
@@ -56,20 +56,14 @@ def placements_of(choices: Sequence[EngineChoice]) -> list[Placement]:
     return list(found.values())
 
 
-def identity_of(choice: TransportChoice) -> str:
-    """What a transport is called in calibrations."""
-    transport = transports()[choice.name]
-    return transport.identity(transport.resolve(choice.options))
-
-
 def _quick_limit(
     folder: Path, placement: Placement, say: Callable[[str], object], limits: RunLimits, choice: TransportChoice
 ) -> float:
     """The load limit after a quick check."""
     from streamgauge.run.calibrate.calibrate import open_setup, quick_check  # noqa: PLC0415 - Arrow Flight only where it is needed
 
-    transport = transports()[choice.name]
-    arguments = transport.calibrate_arguments(transport.resolve(choice.options))
+    transport, options = transport_of(choice)
+    arguments = transport.calibrate_arguments(options)
     over = f" over {transport.title}" if arguments else ""
     say(
         f"This machine is not calibrated{over}. Measuring the load generator for a few seconds. Run "
