@@ -22,7 +22,6 @@ from streamgauge.processes.spec import Host, LineReady, ProcessSpec, RunningProc
 from streamgauge.transports.ledger import offsets_from_json, offsets_to_json
 
 Ints = npt.NDArray[np.int64]
-"""Starts the processes of a trial: its deployment, with these processes."""
 
 
 def python_package(name: str) -> Requirement:

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from streamgauge.model.experiment import Span, Unit
 from streamgauge.model.units import format_value
 
-HOLDING_SHARE = 1.0
-"""The sustainable load, as a share of what the cores could process if they were never idle, by the CPU time per event.
-The measured limit of Spark is 1.00 to 1.04 times that, in trials that fail or are close to the limit."""
 MIN_PRECISION = 1e-4
 """The smallest precision of a search. With a smaller one, the grid of a range would have no end."""
 
@@ -45,8 +42,6 @@ class SearchAxis:
     inherited: InheritedFailure | None = None
     hint: float = 0.0
     """An estimate of the limit from the warm-up; 0: there is none."""
-    holding_share: float = HOLDING_SHARE
-    """The sustainable load, as a share of what the cores could process by the CPU time per event."""
 
     @property
     def continuous(self) -> bool:

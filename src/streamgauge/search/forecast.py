@@ -90,7 +90,7 @@ def _clear_verdict(axis: SearchAxis, boundary: float, value: float) -> Verdict:
     holds = not axis.harder(value, boundary)
     estimate = None if holds else _estimate(axis, boundary, value)
     kind = VerdictKind.SUSTAINED if holds else VerdictKind.OVERLOADED
-    return Verdict(kind, (), estimate=estimate, carries=boundary / axis.holding_share if axis.hint else 0.0)
+    return Verdict(kind, (), estimate=estimate, carries=boundary if axis.hint else 0.0)
 
 
 def _estimate(axis: SearchAxis, boundary: float, value: float) -> Estimate | None:

@@ -11,7 +11,7 @@ from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Purpose, TrialRequest
 from streamgauge.model.units import format_value
 from streamgauge.search import answer, forecast, goals, shares, strategies
-from streamgauge.search.axes import HOLDING_SHARE, InheritedFailure, SearchAxis
+from streamgauge.search.axes import InheritedFailure, SearchAxis
 from streamgauge.search.history import EXTRA_REPEATS, AxisHistory, Bounds, NextTrial, Step, summarise
 
 _MAX_VALUES_OF_RANGE = 60  # values of a range that may be requested before the search ends
@@ -40,8 +40,6 @@ class Search:
     """An estimate of the limit from the warm-up, where the first trial is made; 0: there is none."""
     start: int = 0
     """The start of the system, if the whole search is repeated. Only the trials of this start count."""
-    holding_share: float = HOLDING_SHARE
-    """The sustainable load, as a share of what the cores could process by the CPU time per event."""
     _cached: dict[SearchAxis, tuple[list[TrialResult], AxisState]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -51,10 +49,7 @@ class Search:
     def axes(self) -> tuple[SearchAxis, ...]:
         """The axes of the experiment, those of the load with the hint."""
         axes = goals.axes_of(self.experiment)
-        return tuple(
-            replace(axis, hint=self.hint, holding_share=self.holding_share) if axis.dimension == "load" else axis
-            for axis in axes
-        )
+        return tuple(replace(axis, hint=self.hint) if axis.dimension == "load" else axis for axis in axes)
 
     def next(self, past: Sequence[TrialResult]) -> TrialRequest | None:
         """The next trial; None if all bounds are found, or no more can be found."""
@@ -200,11 +195,9 @@ class Search:
         return TrialRequest(history.axis.dimension, value, purpose, history.axis.fixed, done)
 
 
-def build(
-    experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0, holding_share: float = HOLDING_SHARE
-) -> Search:
+def build(experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0) -> Search:
     """The search of this experiment on the engine with this label, after this start of it."""
-    return Search(experiment, engine, hint, start, holding_share)
+    return Search(experiment, engine, hint, start)
 
 
 def _max_results(axis: SearchAxis, repetitions: int) -> int:
