@@ -380,7 +380,7 @@ def judged(processes: TrialProcesses, check: OutputCheck, account: Account, left
 
 
 def observed(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """The columns of all outputs; moments are microseconds since 1970."""
+    """The columns of all outputs; moments are microseconds since 1970, and nulls are masked."""
     tables = [t for query in sorted((folder / "outputs").glob("*")) if (t := read_parts(query)) is not None]
     if not tables:
         return {}
@@ -389,7 +389,8 @@ def observed(folder: Path) -> dict[str, npt.NDArray[Any]]:
         column = table.column(name).combine_chunks()
         if pa.types.is_timestamp(column.type):
             column = column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
-        columns[name] = column.to_numpy(zero_copy_only=False)
+        values, nulls = column.to_numpy(zero_copy_only=False), column.is_null().to_numpy(zero_copy_only=False)
+        columns[name] = np.ma.array(values, mask=nulls) if column.null_count else values
     return columns
 
 
@@ -430,8 +431,10 @@ def assert_exact(played: Played, *, repeated: bool = False, empty: bool = False)
     place = np.array([places[key] for key in came])
     assert set(rows) - set(found) == set(), "columns are missing"
     for name, column in rows.items():
-        wanted, got = np.asarray(column)[place], found[name]
-        if np.issubdtype(got.dtype, np.floating):
+        nulls = np.ma.getmaskarray(column)[place]
+        np.testing.assert_array_equal(np.ma.getmaskarray(found[name]), nulls, err_msg=f"nulls of {name}")
+        wanted, got = np.ma.getdata(column)[place][~nulls], np.ma.getdata(found[name])[~nulls]
+        if np.issubdtype(wanted.dtype, np.floating):
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=0, err_msg=name)
         else:
             np.testing.assert_array_equal(got, wanted, err_msg=name)

@@ -17,6 +17,7 @@ UNTIMED = {
     *("test_kafka_jars", "test_queue_flight", "test_random_experiments", "test_spark_recording", "test_store_crash"),
     *("test_cli_answers", "test_cli_exit_codes", "test_cli_input", "test_cli_interrupt", "test_cli_json"),
     *("test_cli_kill", "test_cli_lookup", "test_cli_report", "test_cli_streams", "test_without_pyspark"),
+    "test_one_row_in_a_million",
 }
 MOST_SPOILED = 0.05
 _REPEATS = 2

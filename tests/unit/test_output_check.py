@@ -277,3 +277,27 @@ def test_an_error_of_the_user_has_its_trace() -> None:
     with pytest.raises(UserCodeFailed, match="KeyError") as failed:
         check(10, 10, broken).rows_due()
     assert any("in broken" in line for line in failed.value.trace)
+
+
+# outputs of a workload's own job
+
+
+def emitted(rows: dict[str, pa.Array], folder: Path) -> Sequence[int]:
+    count = len(next(iter(rows.values())))
+    return faults(check(9_000, 9_000), pa.table(rows | {"emitted_us": pa.array([ORIGIN // 1_000] * count)}), folder)
+
+
+def test_a_null_or_a_text_in_place_of_a_sum_is_wrong_and_a_row_without_its_key_is_no_row(tmp_path: Path) -> None:
+    expected = check(9_000, 9_000)._expected
+    assert expected is not None
+    rows = {name: pa.array(np.asarray(values)) for name, values in expected.items()}
+    count = len(rows["sum"])
+    assert emitted(rows, tmp_path / "right") == (0, 0, 0)
+    with_null = pa.array([None, *rows["sum"].to_pylist()[1:]])
+    assert emitted(rows | {"sum": with_null}, tmp_path / "null") == (0, 0, 1)
+    assert emitted(rows | {"sum": rows["sum"].cast(pa.string())}, tmp_path / "text") == (0, 0, count)
+    floats = rows["sum"].cast(pa.float64())
+    assert emitted(rows | {"sum": floats}, tmp_path / "floats") == (0, 0, 0), "the same whole numbers"
+    keyless = {name: values for name, values in rows.items() if name != "gem_pack_id"}
+    lost, _, wrong = emitted(keyless, tmp_path / "keyless")
+    assert (lost, wrong) == (8 * 3, count), "the last window is not closed"

@@ -1,7 +1,8 @@
 """Compares outputs with the reference result, row by row: which are lost, duplicate, wrong or late.
 
-Both sides are columns of integers. A row is identified by the start of its window and its key. Every other column that
-both sides have is compared, for example ``count`` and ``max_due`` of an output that has them.
+Both sides are columns of numbers or texts (``judge/compare_columns.py``). A row is identified by the start of its
+window and its key. Every other column that both sides have is compared, for example ``count`` and ``max_due`` of an
+output that has them.
 
 lost         the window is closed (all its events are acknowledged and the watermark is past its end), and no row came
 not reached  no row came, and the window is not closed, because an overloaded system did not acknowledge its events
@@ -18,11 +19,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.judge.compare_columns import Values, differing, shared_codes
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
 
 Rows = npt.NDArray[np.int64]
-Table = Mapping[str, npt.NDArray[np.signedinteger]]
+Table = Mapping[str, Values]
 
 EMITTED = "emitted"
 """Column of observed rows: their arrival in microseconds since the epoch. It is never compared."""
@@ -66,12 +68,13 @@ def compare_outputs(
     last_row_wins: bool = False,
     all_acknowledged: bool = False,
     identity: Sequence[str] = IDENTITY,
+    tolerance: float = 0.0,
 ) -> Comparison:
     """Compare the observed rows, in the order of their arrival, with the expected ones. Times are microseconds.
 
     ``closed`` comes from ``closed_until``. ``last_row_wins`` is update mode: earlier rows of a window and key are
     updates, not duplicates. The last one must be right when the window is closed, or when all events are acknowledged
-    (``all_acknowledged``), even if the window is not closed.
+    (``all_acknowledged``), even if the window is not closed. Floats may differ by the share ``tolerance``.
     """
     place, first = _match_rows(expected, observed, identity)
     answers = len(expected[identity[0]])
@@ -80,7 +83,7 @@ def compare_outputs(
         due[:] = True
     arrived = np.zeros(answers, bool)
     arrived[place[place >= 0]] = True
-    wrong = _mismatches(expected, observed, place, identity)
+    wrong = _mismatches(expected, observed, place, identity, tolerance)
     duplicate = ~first
     if last_row_wins:
         wrong &= _last_of_answer(place, answers) & np.append(due, True)[place]  # place −1: it has no expected row
@@ -108,11 +111,10 @@ def compare_outputs(
 def _match_rows(expected: Table, observed: Table, identity: Sequence[str]) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """For each observed row the expected row with its identity (−1: none), and whether it is the first such row."""
     answers = len(expected[identity[0]])
-    codes, *rest = (
-        _dense_codes(np.concatenate([_as_int64(expected[name]), _as_int64(observed[name])])) for name in identity
-    )
+    codes, *rest = (shared_codes(expected[name], observed[name]) for name in identity)
     for column in rest:
-        codes = _dense_codes(codes * (int(column.max(initial=0)) + 1) + column)
+        both = codes * (int(column.max(initial=0)) + 1) + column
+        codes = shared_codes(both[:answers], both[answers:])
     size = int(codes.max(initial=0)) + 1
     answer_of = np.full(size, -1, np.int64)
     answer_of[codes[:answers]] = np.arange(answers)
@@ -125,28 +127,18 @@ def _match_rows(expected: Table, observed: Table, identity: Sequence[str]) -> tu
     return answer_of[observed_codes], earliest[observed_codes] == np.arange(len(observed_codes))
 
 
-def _as_int64(column: npt.NDArray[np.signedinteger]) -> Rows:
+def _as_int64(column: Values) -> Rows:
     return np.asarray(column, np.int64)
 
 
-def _dense_codes(values: Rows) -> Rows:
-    """Equal numbers for equal values; the largest is at most four times their count."""
-    if len(values) == 0:
-        return values
-    steps = values - values.min() if int(values.max()) - int(values.min()) < 1 << 63 else values
-    steps = steps // max(1, int(np.gcd.reduce(steps)))  # windows begin at multiples of the slide
-    if int(steps.min()) >= 0 and int(steps.max()) <= 4 * len(values):
-        return steps
-    ranks: Rows = np.unique(values, return_inverse=True)[1].astype(np.int64)
-    return ranks
-
-
-def _mismatches(expected: Table, observed: Table, place: Rows, identity: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _mismatches(
+    expected: Table, observed: Table, place: Rows, identity: Sequence[str], tolerance: float
+) -> npt.NDArray[np.bool_]:
     """Observed rows with another value than the expected one, or without an expected row."""
     result: npt.NDArray[np.bool_] = place < 0
-    for name in expected:
-        if name in observed and name not in identity and name != EMITTED and len(expected[name]):
-            result |= np.asarray(expected[name])[place] != np.asarray(observed[name])
+    for name, column in expected.items():
+        if name in observed and name not in identity and name != EMITTED and len(column):
+            result |= differing(column[place], observed[name], tolerance)
     return result
 
 

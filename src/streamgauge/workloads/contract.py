@@ -42,8 +42,8 @@ class OutputContract:
     """The columns that identify a row of the reference result."""
     window_column: str | None = "window_end"
     """The column that identifies a window result; None: every row is a result of its own."""
-    tolerance: float = 0.0
-    """How far a float may be from the reference result, as a share of it."""
+    tolerance: float = 1e-9
+    """How far a float may be from the reference result, as a share of it. All other values must be equal."""
 
     @property
     def one_output_per_event(self) -> bool:

@@ -1,6 +1,6 @@
 """After a trial: its outputs, compared with the reference result of the workload or of the user."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.engines.contract import CustomJob, ReferenceFunction, Watermark
-from streamgauge.judge.outputs import closed_until, compare_outputs
+from streamgauge.judge.compare_columns import Values, columns_of
+from streamgauge.judge.outputs import EMITTED, closed_until, compare_outputs
 from streamgauge.model.options import Params
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
@@ -27,6 +28,8 @@ from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stre
 from streamgauge.workloads.parameters import Windowed
 
 Ints = npt.NDArray[np.int64]
+ARRIVAL = "emitted_us"
+"""The column that the collector adds to outputs: when they came."""
 MICRO = 1000
 _NEVER = 1 << 62
 _CONFIRMED = 50_000_000
@@ -183,9 +186,7 @@ class OutputCheck:
             return self._custom_account(folder, table, reported, end)
         if self._expected is None:
             return Account(observed=len(table) if table is not None else 0)
-        observed = _observed(table)
-        if not observed:
-            observed = {name: np.zeros(0, np.int64) for name in self._expected}
+        observed = _observed(table, self._expected, self._contract.identity)
         # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
         updated = self.updates and not self._contract.one_output_per_event
         found = compare_outputs(
@@ -199,6 +200,7 @@ class OutputCheck:
             last_row_wins=updated,
             all_acknowledged=self.acknowledged == self.published,
             identity=self._contract.identity,
+            tolerance=self._contract.tolerance,
         )
         if end is not None and LATENCY_COLUMNS["event-time"] in self._expected:
             self._missing(self._expected, found.absent, end).keep(folder)
@@ -263,15 +265,12 @@ def _stamped(table: pa.Table | None) -> bool:
     return table is None or LATENCY_COLUMNS["event-time"] in countable(table)[0].column_names
 
 
-def _observed(table: pa.Table | None) -> dict[str, Ints]:
-    """The columns of outputs as whole numbers."""
+def _observed(table: pa.Table | None, expected: Columns, identity: Sequence[str]) -> Columns:
+    """The outputs as columns that can be compared; no rows if there are none."""
     if table is None:
-        return {}
-    columns = {}
-    for name in table.schema.names:
-        column = table.column(name)
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("us", column.type.tz))
-        if pa.types.is_timestamp(column.type) or pa.types.is_integer(column.type):
-            columns["emitted" if name == "emitted_us" else name] = column.cast(pa.int64()).to_numpy()
-    return columns
+        return {name: column[:0] for name, column in expected.items()}
+    columns: dict[str, Values] = columns_of(table, [*expected, ARRIVAL])
+    if ARRIVAL in columns:
+        columns[EMITTED] = columns.pop(ARRIVAL)
+    unknown = np.ma.array(np.zeros(len(table), np.int64), mask=True)  # without these columns no row is an expected one
+    return dict.fromkeys(identity, unknown) | columns
