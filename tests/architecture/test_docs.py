@@ -13,6 +13,7 @@ from source import ROOT
 from streamgauge.cli.main import app
 from streamgauge.engines.registry import engines
 from streamgauge.engines.spark.connect.kafka import KINDS
+from streamgauge.engines.spark.jobs.table import BUILT_IN
 from streamgauge.judge import trend_rules
 from streamgauge.judge.decide import MAX_CLOCK_STEP
 from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE, MAX_RUN_DELAY_SHARE
@@ -99,6 +100,11 @@ def test_the_reference_names_every_key_of_the_experiment_file() -> None:
     assert known - words == set()
 
 
+def test_the_reference_describes_every_variant_of_spark() -> None:
+    rows = _table("docs/reference/experiment-file.md", "Variants of Spark's jobs", level=3)
+    assert [(row[0].strip("`"), row[1].strip("`")) for row in rows] == [(job.workload, job.variant) for job in BUILT_IN]
+
+
 def test_the_reference_names_every_column_and_every_command() -> None:
     recording = (ROOT / "docs/reference/recording.md").read_text(encoding="utf-8")
     assert [column for column in COLUMNS if f"`{column}`" not in recording] == []
@@ -145,9 +151,11 @@ def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
     assert f"the first of {', '.join(most)} and {least} %" in guide
 
 
-def _table(page: str, heading: str) -> list[list[str]]:
+def _table(page: str, heading: str, level: int = 2) -> list[list[str]]:
     """The rows of the first table below a heading, without its own heading."""
-    section = (ROOT / page).read_text(encoding="utf-8").partition(f"## {heading}\n")[2].partition("\n## ")[0]
+    marks = "#" * level
+    text = (ROOT / page).read_text(encoding="utf-8")
+    section = text.partition(f"\n{marks} {heading}\n")[2].partition("\n## ")[0]
     rows = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in row] for row in rows[2:]]
 

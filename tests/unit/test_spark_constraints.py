@@ -8,6 +8,8 @@ from streamgauge.engines.contract import Situation
 from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.engine import ReferenceOptions
 from streamgauge.engines.spark import spark
+from streamgauge.engines.spark.jobs import table as jobs_table
+from streamgauge.engines.spark.jobs.table import BUILT_IN, BuiltIn, job_of, variants
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.engines.table import requirements_of
@@ -106,3 +108,72 @@ def test_updates_need_a_sink_that_supports_them() -> None:
 def test_the_broker_stamps_every_record_so_stamps_cannot_be_turned_off() -> None:
     assert said({"stamp": False}, "queue") == []
     assert "remove stamp" in said({"stamp": False})[0]
+
+
+@pytest.mark.parametrize("variant", ["", "naive", "panes"])
+@pytest.mark.parametrize("workload", ["windowed-aggregation", "ingest"])
+def test_every_variant_of_the_table_is_taken_and_so_is_none(workload: str, variant: str) -> None:
+    assert said({"variant": variant}, "queue", workload) == []
+    job = job_of(workload, variant)
+    assert job is not None
+    assert job.variant == (variant or "naive"), "the first one that is listed is the default"
+
+
+def test_an_unknown_variant_is_refused_with_those_of_the_workload() -> None:
+    assert said({"variant": "fast"}, "queue") == [
+        "variant: 'fast' is not a variant of the workload windowed-aggregation; set variant: naive or panes, or remove "
+        "it for naive"
+    ]
+    (problem,) = said({"variant": "x" * 500}, "queue")
+    assert len(problem) < 250
+    (problem,) = (p for p in said({"variant": "Naive", "pipeline": "no_such_file.py:job"}, "queue") if "variant" in p)
+    assert "is not a variant of any workload" in problem
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table with jobs of further workloads."""
+    kafka = frozenset({"kafka"})
+    more = (
+        BuiltIn("downsampling", "merged", "downsampling:merged", "in one step"),
+        BuiltIn("hierarchical-aggregation", "levels", "hierarchy:levels", "a query per level", kafka),
+        BuiltIn("hierarchical-aggregation", "flattened", "hierarchy:flattened", "a copy per group"),
+    )
+    monkeypatch.setattr(jobs_table, "BUILT_IN", (*BUILT_IN, *more))
+
+
+@pytest.mark.usefixtures("table")
+def test_a_row_of_the_table_is_all_that_a_variant_needs() -> None:
+    assert said({"variant": "flattened"}, "queue", "hierarchical-aggregation") == []
+    (problem,) = said({"variant": "panes"}, "queue", "hierarchical-aggregation")
+    assert "set variant: levels or flattened, or remove it for levels" in problem
+    (problem,) = said({"variant": "flattened"}, "queue")
+    assert "is not a variant of the workload windowed-aggregation" in problem
+
+
+@pytest.mark.usefixtures("table")
+def test_a_workload_with_one_variant_has_it_whether_a_file_says_naive_or_nothing() -> None:
+    for variant in ("", "naive", "merged"):
+        assert said({"variant": variant}, "queue", "downsampling") == []
+        job = job_of("downsampling", variant)
+        assert job is not None
+        assert job.variant == "merged"
+    (problem,) = said({"variant": "panes"}, "queue", "downsampling")
+    assert "set variant: merged, or remove it for merged" in problem
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize("variant", ["", "levels"])
+def test_a_variant_that_does_not_run_over_the_transport_is_refused(variant: str) -> None:
+    assert said({"variant": variant}, "kafka", "hierarchical-aggregation") == []
+    assert said({"variant": variant}, "queue", "hierarchical-aggregation") == [
+        "variant: levels of the workload hierarchical-aggregation needs transport: kafka; set it, or set variant: "
+        "flattened"
+    ]
+
+
+def test_the_description_of_the_option_names_every_variant_and_what_it_does() -> None:
+    described = SparkOptions.model_fields["variant"].description or ""
+    for job in BUILT_IN:
+        assert f"{job.variant} = {job.summary}" in described.partition(f"{job.workload}: ")[2].partition(";")[0]
+    assert variants() == tuple(dict.fromkeys(job.variant for job in BUILT_IN))

@@ -12,6 +12,7 @@ from streamgauge.cli.options import Json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
     from rich.console import RenderableType
 
     from streamgauge.engines.contract import Engine
@@ -112,16 +113,20 @@ def fields_of(model: "type[BaseModel]") -> list[dict[str, Any]]:
         {
             "name": field.alias or name,
             "default": written.get(name),
-            "values": [*_allowed(field.annotation)],
+            "values": [*_allowed(field)],
             "description": field.description or "",
         }
         for name, field in fields.items()
     ]
 
 
-def _allowed(annotation: object) -> Iterable[str]:
+def _allowed(field: "FieldInfo") -> Iterable[str]:
     """The values of a choice; nothing for every other type."""
-    return [value for value in get_args(annotation) if isinstance(value, str)]
+    from pydantic import WithJsonSchema
+
+    schemas = [each.json_schema or {} for each in field.metadata if isinstance(each, WithJsonSchema)]
+    listed = [value for schema in schemas for value in schema.get("enum", ()) if value]
+    return listed or [value for value in get_args(field.annotation) if isinstance(value, str)]
 
 
 def render_fields(name: str, lines: Iterable[str], fields: list[dict[str, Any]]) -> "RenderableType":

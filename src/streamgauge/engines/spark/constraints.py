@@ -1,10 +1,10 @@
-"""What Spark does not support: real-time mode, update mode and panes have conditions known beforehand. Pure."""
+"""What Spark does not support: variants, real-time mode, update mode and panes have conditions that are known. Pure."""
 
 from collections.abc import Iterator
 
 from streamgauge.engines.checks import too_fine
 from streamgauge.engines.contract import Situation
-from streamgauge.engines.spark.jobs.table import STAMPED_BY_BROKER, UPDATES_AND_REAL_TIME
+from streamgauge.engines.spark.jobs.table import STAMPED_BY_BROKER, UPDATES_AND_REAL_TIME, job_of, variants
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.model.units import SECOND, format_duration
@@ -14,6 +14,7 @@ from streamgauge.workloads.registry import workloads
 SHORTEST = 5 * SECOND
 """The shortest batch of real-time mode that Spark accepts."""
 _ONLY = ", ".join(sorted(UPDATES_AND_REAL_TIME))
+_MAX_NAME = 60
 
 
 def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
@@ -28,10 +29,32 @@ def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
         yield f"stamp has no effect over {title}, where the broker stamps every record; remove stamp"
     if options.mode == "real-time":
         yield from _real_time(options, situation)
+    yield from _variant(options, situation)
     if not options.pipeline:
         yield from too_fine(situation)
         if options.variant == "panes":
             yield from _panes(situation)
+
+
+def _variant(options: SparkOptions, situation: Situation) -> Iterator[str]:
+    """The variant must be one of the workload and run over the transport. A user's own function has no variants."""
+    name = "" if options.pipeline else situation.workload
+    known, whose = variants(name), f"the workload {name}" if name else "any workload"
+    if not known:
+        return  # Spark does not implement the workload, which is reported elsewhere
+    job = job_of(name, options.variant)
+    if job is None and options.variant not in ("", *known):
+        written = options.variant[:_MAX_NAME]
+        yield (
+            f"variant: {written!r} is not a variant of {whose}; set variant: {' or '.join(known)}, or remove it for "
+            f"{known[0]}"
+        )
+    elif job is not None and situation.transport not in job.transports:
+        others = [each for each in known if (other := job_of(name, each)) and situation.transport in other.transports]
+        yield (
+            f"variant: {job.variant} of {whose} needs transport: {' or '.join(sorted(job.transports))}; set it"
+            + (f", or set variant: {' or '.join(others)}" if others else "")
+        )
 
 
 def _panes(situation: Situation) -> Iterator[str]:

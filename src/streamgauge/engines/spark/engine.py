@@ -211,7 +211,7 @@ class SparkSystem:
             "cores": list(self.cores),
             "slots": slots(o),
             "profile": o.profile,
-            "variant": "your own function" if o.pipeline else o.variant,
+            "variant": "your own function" if o.pipeline else spec.variant,
             "pipeline": o.pipeline,
             "state_store": o.state_store,
             "shuffle_partitions": shuffle_partitions(o),

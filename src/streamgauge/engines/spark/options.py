@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
-from streamgauge.engines.spark.jobs.table import UPDATES_AND_REAL_TIME
+from streamgauge.engines.spark.jobs.table import UPDATES_AND_REAL_TIME, variants, variants_in_words
 from streamgauge.model.options import Count, Duration, Options, Rate, Size
 
 
@@ -23,6 +23,9 @@ SettingText = Annotated[
     BeforeValidator(_setting),
     WithJsonSchema({"type": ["string", "number", "boolean"], "examples": ["64m", 10, True]}),
 ]
+
+Variant = Annotated[str, WithJsonSchema({"type": "string", "enum": ["", *variants()]})]
+"""Which of them a workload has is checked with the workload."""
 
 
 class SparkOptions(Options):
@@ -66,10 +69,9 @@ class SparkOptions(Options):
     profile: Literal["tuned", "defaults"] = Field(
         default="tuned", description="tuned = settings that were measured to be faster, defaults = Spark's own settings"
     )
-    variant: Literal["naive", "panes"] = Field(
-        default="naive",
-        description="how sliding windows are computed: naive = one copy of each row per window, panes = partial sums "
-        "per slide, combined into windows",
+    variant: Variant = Field(
+        default="",
+        description="which job of the workload runs, empty = the first one that is listed; " + variants_in_words(),
     )
     settings: dict[str, SettingText] = Field(
         default_factory=dict, description="any Spark settings by name; they override the profile"

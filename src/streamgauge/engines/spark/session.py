@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from streamgauge.engines.contract import JobRun
+from streamgauge.engines.spark.jobs.table import CUSTOM, job_of
 from streamgauge.engines.spark.options import QuerySpec, SessionSpec, SourceAndSink, SparkOptions, StreamSpec
 from streamgauge.engines.spark.settings import TUNED_CONSUMER, query_settings, temporary
 from streamgauge.model.units import SECOND
@@ -53,7 +54,7 @@ def query_spec(run: JobRun, options: SparkOptions, runtime: Path, restart: int =
         ends=ends,
         workload=run.trial.workload,
         params=run.trial.params,
-        variant=options.variant,
+        variant=_variant(run.trial.workload, options),
         pipeline=options.pipeline,
         output_mode=options.output_mode,
         mode=options.mode,
@@ -62,6 +63,12 @@ def query_spec(run: JobRun, options: SparkOptions, runtime: Path, restart: int =
         checkpoint=near / f"checkpoint-{name}",
         folder=run.folder.absolute(),
     )
+
+
+def _variant(workload: str, options: SparkOptions) -> str:
+    """The name of the variant that runs. That there is one was checked before the trial."""
+    job = None if options.pipeline else job_of(workload, options.variant)
+    return job.variant if job else CUSTOM
 
 
 def _streams(run: JobRun) -> tuple[StreamSpec, ...]:

@@ -136,7 +136,9 @@ class Session:
 
     def _outputs(self, spec: QuerySpec, streams: dict[str, DataFrame]) -> DataFrame:
         if not spec.pipeline:
-            module, function = table.FUNCTIONS[spec.workload, spec.variant].split(":")
+            known = table.job_of(spec.workload, spec.variant)
+            assert known is not None, "checked before the trial"
+            module, function = known.function.split(":")
             params = workloads()[spec.workload].params.from_resolved(spec.params)
             job = getattr(import_module(f"{table.__package__}.{module}"), function)
             built_in: DataFrame = job(streams, params)

@@ -1,27 +1,68 @@
 """The built-in jobs of Spark by workload and variant, without pyspark: the table of what runs is made from it."""
 
+from typing import NamedTuple
+
 from streamgauge.engines.contract import ANY_WORKLOAD, Job
 from streamgauge.install.requirements import JarSet
 
-FUNCTIONS = {
-    ("windowed-aggregation", "naive"): "windowed_aggregation:naive",
-    ("windowed-aggregation", "panes"): "windowed_aggregation:panes",
-    ("ingest", "naive"): "ingest:pass_through",
-    ("ingest", "panes"): "ingest:pass_through",
-}
-"""Module and function of each job, in this package."""
-CUSTOM = "custom"
-"""The variant of a user's own function, which runs on the events of any workload."""
 TRANSPORTS = frozenset({"queue", "kafka"})
 UPDATES_AND_REAL_TIME = frozenset({"kafka"})
 """Transports over which Spark supports update mode and real-time mode."""
 STAMPED_BY_BROKER = frozenset({"kafka"})
 """Transports whose broker stamps every record."""
+CUSTOM = "custom"
+"""The variant of a user's own function, which runs on the events of any workload."""
+USUAL = "naive"
+"""The variant that every workload with only one variant accepts, as files have it that were written before."""
 
+
+class BuiltIn(NamedTuple):
+    """One built-in job: a variant of a workload. The first one of a workload is its default."""
+
+    workload: str
+    variant: str
+    function: str
+    """Module and function, in this package."""
+    summary: str
+    """How it computes the workload, for the description of the option ``variant``."""
+    transports: frozenset[str] = TRANSPORTS
+
+
+BUILT_IN = (
+    BuiltIn("windowed-aggregation", "naive", "windowed_aggregation:naive", "one copy of each row per window"),
+    BuiltIn(
+        "windowed-aggregation", "panes", "windowed_aggregation:panes", "partial sums per slide, combined into windows"
+    ),
+    # the same job by both names of the windowed aggregation, so that a file can change its workload only
+    BuiltIn("ingest", "naive", "ingest:pass_through", "each event as it is"),
+    BuiltIn("ingest", "panes", "ingest:pass_through", "the same"),
+)
 JOBS = (
-    *(Job(workload, variant, TRANSPORTS) for workload, variant in FUNCTIONS),
+    *(Job(each.workload, each.variant, each.transports) for each in BUILT_IN),
     Job(ANY_WORKLOAD, CUSTOM, TRANSPORTS),
 )
+
+
+def variants(workload: str = "") -> tuple[str, ...]:
+    """The variants of a workload in the order of the table; without a workload, those of all of them."""
+    return tuple(dict.fromkeys(each.variant for each in BUILT_IN if workload in ("", each.workload)))
+
+
+def job_of(workload: str, variant: str) -> BuiltIn | None:
+    """The job of a workload in a variant; empty: in its first one. None if there is no such job."""
+    known = [each for each in BUILT_IN if each.workload == workload]
+    if not variant or (variant == USUAL and len(known) == 1):
+        return known[0] if known else None
+    return next((each for each in known if each.variant == variant), None)
+
+
+def variants_in_words() -> str:
+    """The variants of every workload and what they do, for the description of the option."""
+    of = {each.workload: [e for e in BUILT_IN if e.workload == each.workload] for each in BUILT_IN}
+    return "; ".join(
+        f"{workload}: {', '.join(f'{each.variant} = {each.summary}' for each in known)}"
+        for workload, known in of.items()
+    )
 
 
 def connector(transport: str) -> JarSet | None:
