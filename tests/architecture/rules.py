@@ -92,8 +92,10 @@ CONNECTS_BY_NAME = {f"streamgauge.engines.spark.{part}" for part in ("jobs.table
 """Files of engines that connect to a transport by its name."""
 TRANSPORTS = {"queue", "kafka"}
 TRANSPORT_CONSTANT = "QUEUE"
-DEFAULT_TRANSPORT_BY_NAME = {"streamgauge.model.experiment"}
-"""Where the transport without a broker is known: one comparison."""
+OLD_STORES_BY_NAME = {"streamgauge.store.documents"}
+"""Reads documents of earlier versions, in which the traits of a transport followed from its name."""
+MAKE_CHOICES_BY_NAME = {"streamgauge.transports.registry"}
+"""Where a transport becomes a choice with all its traits."""
 ENGINE_PROTOCOLS = {"Engine", "RealEngine", "SimulatedEngine", "Simulation", "System", "Deployment"}
 TELL_ENGINES_APART_BY_NAME = {"streamgauge.run.trial.execute", "streamgauge.engines.registry"}
 """``execute`` runs a trial on processes or simulates it; the registry refuses plug-ins that are no engine."""
@@ -274,6 +276,11 @@ def _names_a_transport(node: ast.expr) -> bool:
         return any(_names_a_transport(each) for each in node.elts)
     if isinstance(node, ast.Constant):
         return node.value in TRANSPORTS
+    return _is_the_constant(node)
+
+
+def _is_the_constant(node: ast.expr) -> bool:
+    """Whether it is the constant with the name of the default transport. It is never about anything else."""
     return dotted(node).rsplit(".", 1)[-1] == TRANSPORT_CONSTANT
 
 
@@ -285,7 +292,7 @@ def _may_be_a_transport(node: ast.expr) -> bool:
 
 def no_branch_on_a_transport(module: Module) -> list[str]:
     """No comparison with the name of a transport: what differs is in the contract of transports."""
-    allowed = CONNECTS_BY_NAME | DEFAULT_TRANSPORT_BY_NAME
+    allowed = CONNECTS_BY_NAME | OLD_STORES_BY_NAME
     if module.package == "transports" or module.name in allowed:
         return []
     breaches = []
@@ -293,7 +300,8 @@ def no_branch_on_a_transport(module: Module) -> list[str]:
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
             named = any(map(_names_a_transport, sides))
-            if named and any(_may_be_a_transport(each) for each in sides if not _names_a_transport(each)):
+            others = [each for each in sides if not _names_a_transport(each)]
+            if any(map(_is_the_constant, sides)) or (named and any(map(_may_be_a_transport, others))):
                 breaches.append(_breach(module, node.lineno, "a comparison with the name of a transport"))
         elif isinstance(node, ast.Match) and _may_be_a_transport(node.subject):
             patterns = [p for case in node.cases for p in ast.walk(case.pattern) if isinstance(p, ast.MatchValue)]
@@ -303,6 +311,24 @@ def no_branch_on_a_transport(module: Module) -> list[str]:
         elif isinstance(node, ast.Subscript) and _may_be_a_transport(node.value) and _names_a_transport(node.slice):
             breaches.append(_breach(module, node.lineno, "one transport is looked up by its name"))
     return breaches
+
+
+def no_trait_of_a_transport_by_its_name(module: Module) -> list[str]:
+    """Nothing but the contract says whether a transport has a broker: a third transport may have none either."""
+    if module.package == "transports":
+        return []
+    breaches = [
+        _breach(module, node.lineno, f"{node.name} computes a trait of a transport; read it from the trial")
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.FunctionDef) and "broker" in node.name and node.name.startswith(("has_", "uses_"))
+    ]
+    if module.name in MAKE_CHOICES_BY_NAME:
+        return breaches
+    return breaches + [
+        _breach(module, node.lineno, "a TransportChoice without the traits of its transport; use choice_of")
+        for node, name in calls(module)
+        if name.rsplit(".", 1)[-1] == "TransportChoice" and (node.args or node.keywords)
+    ]
 
 
 def only_execute_tells_engines_apart(module: Module) -> list[str]:
@@ -340,6 +366,7 @@ RULES: tuple[Rule, ...] = (
     catch_all_only_outermost,
     few_name_a_transport,
     no_branch_on_a_transport,
+    no_trait_of_a_transport_by_its_name,
     only_execute_tells_engines_apart,
     names_say_what_they_do,
 )

@@ -85,6 +85,12 @@ BAD = [
     (rules.no_branch_on_a_transport, "run.explore", 'x = "queue" != choice.name'),
     (rules.no_branch_on_a_transport, "judge.decide", 'x = trial.transport in ("kafka", "other")'),
     (rules.no_branch_on_a_transport, "store.calibrations", "x = transport == QUEUE"),
+    (rules.no_branch_on_a_transport, "model.experiment", "def exact(self):\n    return self.name != QUEUE"),
+    (rules.no_branch_on_a_transport, "judge.decide", 'x = content.get("transport") != experiment.QUEUE'),
+    (rules.no_trait_of_a_transport_by_its_name, "model.experiment", "def has_broker(self):\n    return self.far"),
+    (rules.no_trait_of_a_transport_by_its_name, "model.experiment", "def uses_broker(name):\n    return name in FAR"),
+    (rules.no_trait_of_a_transport_by_its_name, "parse.combine", "x = TransportChoice(name, options)"),
+    (rules.no_trait_of_a_transport_by_its_name, "cli.commands.run", "x = experiment.TransportChoice(name=name)"),
     (rules.no_branch_on_a_transport, "engines.reference.worker", 'x = spec.transport == "queue"'),
     (rules.no_branch_on_a_transport, "report.view", 'match transport:\n    case "kafka":\n        x = 1'),
     (rules.no_branch_on_a_transport, "cli.commands.setup", 'x = transports()["kafka"].requirements'),
@@ -123,6 +129,8 @@ GOOD = [
         "from streamgauge.engines.contract import SimulatedEngine\nx = isinstance(e, SimulatedEngine)",
     ),
     ("engines.spark.jobs.table", 'x = transport == "kafka"'),
+    ("judge.decide", "x = trial.transport.broker\ny = TransportChoice()"),
+    ("store.documents", "x = name != QUEUE"),
 ]
 
 
@@ -145,9 +153,8 @@ def test_import_linter_has_the_same_layers() -> None:
 def test_every_exception_by_name_is_a_file_that_exists() -> None:
     named = rules.IMPURE_BY_NAME | rules.CATCH_ALL_BY_NAME | rules.RUNTIME_FOLDER_BY_NAME | rules.KAFKA_BY_NAME
     named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME | rules.CONNECTS_BY_NAME
-    named |= (
-        rules.LOGS_BY_NAME | rules.FORKS_BY_NAME | rules.DEFAULT_TRANSPORT_BY_NAME | rules.TELL_ENGINES_APART_BY_NAME
-    )
+    named |= rules.LOGS_BY_NAME | rules.FORKS_BY_NAME | rules.OLD_STORES_BY_NAME | rules.TELL_ENGINES_APART_BY_NAME
+    named |= rules.MAKE_CHOICES_BY_NAME
     assert named - {module.name for module in modules()} == set()
 
 

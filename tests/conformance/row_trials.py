@@ -55,7 +55,7 @@ from streamgauge.store.journal import read_parts
 from streamgauge.transports.contract import OpenTransport
 from streamgauge.transports.kafka.open_kafka import OpenKafka
 from streamgauge.transports.kafka.options import KafkaOptions
-from streamgauge.transports.registry import transports
+from streamgauge.transports.registry import choice_of, transports
 from streamgauge.workloads.contract import Columns, Inputs
 from streamgauge.workloads.parameters import Windowed
 from streamgauge.workloads.registry import workloads
@@ -148,7 +148,7 @@ class Bench:
             values["cluster"] = {"bootstrap": self._broker()}
         options = transport.options(**values)
         with transport.open(options, RUN, self.host("transport", row.transport, self.placement.driver), {}) as opened:
-            yield opened, TransportChoice(row.transport, options.model_dump(mode="json"))
+            yield opened, choice_of(transport, options)
 
     def _broker(self) -> str:
         if not self._bootstrap:

@@ -11,6 +11,7 @@ from kafka_broker import CORES, administration, shared
 from streamgauge.cli.environment import cache_folder
 from streamgauge.model.experiment import TransportChoice
 from streamgauge.processes.launch import Launcher, LocalHost
+from streamgauge.transports import registry
 from streamgauge.transports.contract import OpenTransport
 from streamgauge.transports.kafka.formats.columns import FormatName
 from streamgauge.transports.kafka.open_kafka import OpenKafka
@@ -20,7 +21,7 @@ from streamgauge.transports.kafka.transport import KafkaTransport
 
 def choice_of(options: KafkaOptions) -> TransportChoice:
     """These options as an experiment stores them."""
-    return TransportChoice("kafka", options.to_json())
+    return registry.choice_of(KafkaTransport(), options)
 
 
 def over_shared_broker(form: FormatName = "binary") -> TransportChoice:

@@ -7,12 +7,12 @@ import pytest
 from kafka_broker import needs_kafka
 
 from streamgauge.cli.environment import cache_folder
-from streamgauge.model.experiment import TransportChoice
 from streamgauge.processes.placement import assign_cores
 from streamgauge.run.calibrate.calibrate import CAPACITIES, calibrate, known_capacities, open_setup
 from streamgauge.run.trial.setup import RunLimits
 from streamgauge.transports.kafka.options import KafkaOptions
-from streamgauge.transports.registry import identity_of
+from streamgauge.transports.kafka.transport import KafkaTransport
+from streamgauge.transports.registry import choice_of, identity_of
 
 pytestmark = [pytest.mark.soak, needs_kafka]
 CLOSE = 0.02
@@ -22,7 +22,7 @@ GRAIN = 1e6
 
 
 def test_capacities_are_recovered_within_two_per_cent_and_delays_within_milliseconds(tmp_path: Path) -> None:
-    choice = TransportChoice("kafka", KafkaOptions().to_json())
+    choice = choice_of(KafkaTransport(), KafkaOptions())
     with tempfile.TemporaryDirectory(prefix="sg") as short:
         limits = RunLimits(runtime=Path(short), cache=cache_folder())
         with open_setup(tmp_path / "work", assign_cores(1), print, limits, choice) as setup:

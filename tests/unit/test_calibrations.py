@@ -104,7 +104,7 @@ def test_a_new_calibration_takes_the_place_of_one_under_the_older_name(tmp_path:
 
 def test_the_rates_of_generator_and_broker_are_shown() -> None:
     ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
-    text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records"))
+    text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records", broker=True))
     assert "box, 2 cores; driver on 0; kafka, binary records\n" in text
     assert "maximum rate through generator and broker: 1.5M/s; maximum reliable load: 900k/s, 60% of it\n" in text
     assert "collector" not in text
@@ -133,9 +133,27 @@ def test_a_calibration_without_the_newer_fields_still_reads(tmp_path: Path) -> N
     content = read_content(path, "calibration")
     for name in ("believed", "probes"):
         del content["ceilings"][name]
-    del content["transport"]
+    del content["transport"], content["broker"]
     path.write_bytes(encode("calibration", content))
     assert load(tmp_path, "box, 2 cores", "driver on 0") == made()
+
+
+def test_an_older_calibration_over_another_transport_than_the_queue_has_a_broker(tmp_path: Path) -> None:
+    over_kafka = replace(made(), transport="kafka, binary records", broker=True)
+    path = save(tmp_path, over_kafka)
+    content = read_content(path, "calibration")
+    del content["broker"]
+    path.write_bytes(encode("calibration", content))
+    assert load(tmp_path, "box, 2 cores", "driver on 0", "kafka, binary records") == over_kafka
+
+
+def test_a_calibration_is_found_under_a_name_that_does_not_begin_with_its_transport(tmp_path: Path) -> None:
+    path = save(tmp_path, made())
+    older = path.with_name(path.name.removeprefix("queue-"))
+    path.rename(older)
+    assert load(tmp_path, "box, 2 cores", "driver on 0") == made()
+    save(tmp_path, made(queue=30e6))
+    assert not older.exists()
 
 
 def test_rates_are_probed_from_the_highest_share_down_to_the_first_that_is_on_time() -> None:

@@ -4,19 +4,24 @@ import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from judge_samples import CHECKED, LAG, LOAD, recording, trial
 
 from streamgauge.engines.contract import DoesNotScale, RealEngine, Situation, System
 from streamgauge.engines.table import rows
+from streamgauge.judge import decide, measure
 from streamgauge.model.layout import Layout
+from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND
 from streamgauge.processes.launch import Launcher, LocalHost
 from streamgauge.transports.contract import ChannelSpec, Transport
+from streamgauge.transports.registry import choice_of
 from streamgauge.workloads.contract import Inputs, Workload, has_reference, plans_of
 
 TEXT = (Path(__file__).resolve().parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -72,6 +77,16 @@ def test_the_example_of_an_engine_satisfies_the_contract(tmp_path: Path) -> None
         system: System = up
         assert system.alive()
         assert not system.leftovers()
+
+
+def test_lost_outputs_over_the_example_of_a_transport_count_against_the_system() -> None:
+    """It has no broker, so neither a late generator nor other processes explain a lost output."""
+    transport = example("transport")
+    choice = choice_of(transport, transport.options())
+    assert (choice.name, choice.broker, choice.exact_offsets) == ("fine-queue", False, True)
+    lost = replace(CHECKED, observed=CHECKED.expected - 1, lost=1)
+    happened = recording(of=replace(trial(), transport=choice), account=lost, published=0.99 * LOAD)
+    assert decide(happened, measure(happened), (LAG,)).kind is VerdictKind.FAILED
 
 
 def test_the_example_of_a_transport_opens_a_channel(tmp_path: Path) -> None:

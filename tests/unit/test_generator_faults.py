@@ -15,7 +15,7 @@ from streamgauge.model.seconds import Account, Kind, Latencies
 from streamgauge.model.trial import Recording
 from streamgauge.model.units import SECOND
 
-KAFKA = replace(trial(), transport=TransportChoice("kafka", {}))
+KAFKA = replace(trial(), transport=TransportChoice("kafka", {}, broker=True, exact_offsets=False))
 MILLI = SECOND // 1000
 
 

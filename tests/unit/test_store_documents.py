@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import store_samples as sample
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamgauge.model.experiment import Experiment
+from streamgauge.model.experiment import Experiment, TransportChoice
 from streamgauge.model.measurement import Interval, Measurement
 from streamgauge.store import StoreError
 from streamgauge.store.documents import FORMAT, decode, encode, read_content, read_value
@@ -43,6 +44,22 @@ def test_any_plain_value_comes_back_as_it_was(value: object) -> None:
 def test_an_experiment_comes_back_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "e.json").write_bytes(encode("experiment", sample.EXPERIMENT))
     assert read_value(tmp_path / "e.json", "experiment", Experiment) == sample.EXPERIMENT
+
+
+@pytest.mark.parametrize(
+    ("name", "broker", "exact_offsets"), [("queue", False, True), ("kafka", True, False), ("other", True, False)]
+)
+def test_the_traits_of_the_transport_of_an_older_document_follow_from_its_name(
+    tmp_path: Path, name: str, broker: bool, exact_offsets: bool
+) -> None:
+    written = replace(sample.EXPERIMENT, transport=TransportChoice(name, {}))
+    path = tmp_path / "e.json"
+    path.write_bytes(encode("experiment", written))
+    content = read_content(path, "experiment")
+    del content["transport"]["broker"], content["transport"]["exact_offsets"]
+    path.write_bytes(encode("experiment", content))
+    found = read_value(path, "experiment", Experiment).transport
+    assert (found.name, found.broker, found.exact_offsets) == (name, broker, exact_offsets)
 
 
 def test_numbers_that_json_does_not_know_survive(tmp_path: Path) -> None:

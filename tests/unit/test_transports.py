@@ -13,9 +13,11 @@ from streamgauge.parse.schema import schema
 from streamgauge.transports.contract import Transport
 from streamgauge.transports.kafka.jars import pinned_jars
 from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
+from streamgauge.transports.queue.transport import QueueOptions
 from streamgauge.transports.registry import (
     BUILT_IN,
     GROUP,
+    choice_of,
     identity_of,
     load_problems,
     transport_names,
@@ -31,7 +33,7 @@ CLUSTER = ClusterOptions.model_validate(
 
 
 def over_kafka(**options: object) -> TransportChoice:
-    return TransportChoice("kafka", KafkaOptions.model_validate(options).to_json())
+    return choice_of(transports()["kafka"], KafkaOptions.model_validate(options))
 
 
 def test_both_transports_are_built_in() -> None:
@@ -63,6 +65,12 @@ def test_the_queue_needs_nothing() -> None:
     assert (queue.requirements(options), queue.secret_variables(options), queue.check(options, {})) == ((), (), ())
     assert (queue.formats, queue.allowance_ns, queue.external(options)) == ((), 0, False)
     assert queue.leftovers(options, {}) is None
+
+
+def test_a_choice_has_the_traits_that_the_judge_needs() -> None:
+    assert choice_of(transports()["queue"], QueueOptions()) == TransportChoice()
+    kafka = over_kafka(format="json")
+    assert (kafka.broker, kafka.exact_offsets, kafka.options["format"]) == (True, False, "json")
 
 
 def test_local_brokers_need_java_and_jars_and_an_external_cluster_only_the_client() -> None:

@@ -223,7 +223,7 @@ def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_
 def test_case_4_elsewhere_and_where_the_driver_ended_the_counts_are_printed() -> None:
     said = "outputs compared with the reference result: 1 lost, 0 duplicate, 0 wrong of 10k expected"
     happened = recording(account=ONE_LOST, published=0.99 * LOAD)
-    kafka = replace(happened, trial=replace(happened.trial, transport=TransportChoice("kafka", {})))
+    kafka = over_kafka(happened)
     ended = recording(account=ONE_LOST, ending="driver-failed", detail="no memory")
     audit = replace(happened, outcome=replace(happened.outcome, unaccounted=("the collector recorded nothing",)))
     for each in (kafka, ended, audit):
@@ -235,7 +235,8 @@ TWICE, WRONG = replace(CHECKED, observed=10_001, duplicate=1), replace(CHECKED, 
 
 
 def over_kafka(happened: Recording) -> Recording:
-    return replace(happened, trial=replace(happened.trial, transport=TransportChoice("kafka", {})))
+    kafka = TransportChoice("kafka", {}, broker=True, exact_offsets=False)
+    return replace(happened, trial=replace(happened.trial, transport=kafka))
 
 
 def in_a_burst(account: Account) -> Recording:

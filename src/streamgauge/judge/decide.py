@@ -31,7 +31,7 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     """A verdict in which a fault of the load driver neither counts against the engine nor hides a fault of it.
 
     An error in the user's code comes first, because no disturbance causes it. The same is true of lost, duplicate and
-    wrong outputs on the queue, where offsets are exact.
+    wrong outputs on a transport with exact offsets.
     """
     outcome = recording.outcome
     if outcome.users_fault:
@@ -84,7 +84,7 @@ def _with_driver_faults(
 def _offsets_are_exact(recording: Recording) -> bool:
     """Whether no disturbance explains wrong outputs, because offsets are exact and every process ended normally."""
     outcome = recording.outcome
-    return not recording.trial.transport.has_broker and outcome.ending in INTACT and not outcome.unaccounted
+    return recording.trial.transport.exact_offsets and outcome.ending in INTACT and not outcome.unaccounted
 
 
 def _failed_by_outputs(recording: Recording, verdict: Verdict) -> bool:

@@ -52,7 +52,7 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
     late_generator = m.schedule_lag_p99 > max_ns or m.schedule_lag_worst > MAX_PAUSE
     # a broker that pauses delays the generator too, when it accepts all waiting events together
     held_up = m.append_delay_p99 - m.schedule_lag_p99 > max_ns
-    broker = trial.transport.has_broker and (held_up or not late_generator)
+    broker = trial.transport.broker and (held_up or not late_generator)
     faults = []
     if m.judged_seconds and m.achieved_share < MIN_ACHIEVED:
         who = "the broker confirmed" if broker else "the load generator sent"
@@ -102,7 +102,7 @@ def unless_explained(
 def _partitions_apart(recording: Recording, measured: Measurement) -> list[str]:
     """The reason if partitions were so far apart that a correct system drops events as late."""
     watermark, account = float(recording.trial.params.get("watermark", 0)), measured.account
-    if not recording.trial.transport.has_broker or not (account.lost or account.wrong) or measured.skew <= watermark:
+    if not recording.trial.transport.broker or not (account.lost or account.wrong) or measured.skew <= watermark:
         return []
     return [
         f"the broker's partitions were {format_duration(measured.skew)} of event time apart (watermark "
@@ -126,7 +126,7 @@ def _explanation(trial: Trial, m: Measurement, objective: Objective, check: Chec
     """Why a starved process explains a missed objective; empty if none does."""
     excess = _excess(m, objective, check)
     at = objective.statistic or "max" if objective.metric in _LATENCIES else "max"
-    collects = objective.metric in _LATENCIES and not trial.transport.has_broker  # a broker records the time of outputs
+    collects = objective.metric in _LATENCIES and not trial.transport.broker  # a broker records the time of outputs
     starved = {"load driver": m.hiccups, "collector": m.collector_hiccups if collects else {}}
     for who, pauses in starved.items():
         pause = pauses.get(at, 0.0)

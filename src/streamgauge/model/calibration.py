@@ -96,6 +96,8 @@ class Calibration:
     seconds: float = 0.0
     transport: str = QUEUE
     """The queue, or what the rates over another transport depend on: its name, format and other options."""
+    broker: bool = False
+    """Whether this transport has a broker."""
 
     def problems(self) -> list[tuple[str, str]]:
         """Verdict and reason of the trials without a result: the machine was disturbed, or streamgauge has an error."""

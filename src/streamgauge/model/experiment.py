@@ -11,25 +11,20 @@ QUEUE = "queue"
 """The transport in the memory of the load driver."""
 
 
-def uses_broker(transport: str) -> bool:
-    """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records.
-
-    ``transport`` is the name of a transport, or what calibrations call it.
-    """
-    return transport != QUEUE
-
-
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """A transport and its resolved options. They contain no secret, only the place where each secret is stored."""
+    """A transport, its resolved options, and what the judge must know of it (``transports.registry.choice_of``).
+
+    The options contain no secret, only the place where each secret is stored.
+    """
 
     name: str = QUEUE
     options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def has_broker(self) -> bool:
-        """Whether a broker stores events and outputs."""
-        return uses_broker(self.name)
+    broker: bool = False
+    """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records."""
+    exact_offsets: bool = True
+    """Whether every event and output is counted at the transport itself, so that a disturbance never explains outputs
+    that are lost, duplicate or wrong."""
 
 
 Goal = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]

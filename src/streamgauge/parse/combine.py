@@ -20,7 +20,7 @@ from streamgauge.parse.load import ParsedLoad
 from streamgauge.parse.problems import Location, Problems, printable
 from streamgauge.parse.sections import MAX_RATE
 from streamgauge.parse.yaml_tree import Node, Table
-from streamgauge.transports.registry import load_problems, transports
+from streamgauge.transports.registry import choice_of, load_problems, transports
 from streamgauge.workloads.contract import Workload
 
 
@@ -44,7 +44,7 @@ def read_transport(node: Node | None, problems: Problems) -> TransportChoice | N
         problems.add(location, "transport.name", problem, known, name)
         return None
     options = validate(known[name], table, "transport", problems, noun="option", other_keys=("name",))
-    return TransportChoice(name, options.model_dump(mode="json")) if options is not None else None
+    return choice_of(transports()[name], options) if options is not None else None
 
 
 def check_compatibility(

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from streamgauge.model.calibration import Calibration
-from streamgauge.model.experiment import QUEUE, uses_broker
+from streamgauge.model.experiment import QUEUE
 from streamgauge.store.documents import encode, read_value
 from streamgauge.store.durable import replace_file
 
@@ -26,18 +26,20 @@ Key = tuple[str, str, str]
 def save(root: Path, calibration: Calibration) -> Path:
     """Write it, in place of an older one of the same machine, placement and transport."""
     key = _key_of(calibration)
-    path, older = _path(root, key), _older_path(root, key)
+    path = _path(root, key)
     path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(path, encode("calibration", calibration))
-    if _read(older, key) is not None:
-        older.unlink()
+    for older in _older_paths(root, key):
+        if _read(older, key) is not None:
+            older.unlink()
     return path
 
 
 def load(root: Path, machine: str, placement: str, transport: str = QUEUE) -> Calibration | None:
     """The one of this machine, placement and transport, if there is one."""
     key = (machine, placement, transport)
-    return _read(_path(root, key), key) or _read(_older_path(root, key), key)
+    found = (_read(path, key) for path in (_path(root, key), *_older_paths(root, key)))
+    return next((calibration for calibration in found if calibration is not None), None)
 
 
 def _read(path: Path, key: Key) -> Calibration | None:
@@ -83,17 +85,26 @@ def _key_of(calibration: Calibration) -> Key:
 
 def _path(root: Path, key: Key) -> Path:
     """A name that a person recognizes, made unique by a digest of the whole key."""
-    digest = blake2b(repr(key).encode(), digest_size=8).hexdigest()
-    return root / FOLDER / f"{_slug(key)[:_READABLE]}-{digest}.json"
-
-
-def _older_path(root: Path, key: Key) -> Path:
-    """The name that the same calibration had before names had a digest: cut off, so that several keys share it."""
-    return root / FOLDER / f"{_slug(key)[:120]}.json"
-
-
-def _slug(key: Key) -> str:
     machine, placement, transport = key
-    # the queue was the only transport once
-    told = f"{transport}-{machine}-{placement}" if uses_broker(transport) else f"{machine}-{placement}"
-    return re.sub(r"[^A-Za-z0-9]+", "-", told).strip("-").lower()
+    return root / FOLDER / _unique_name(key, transport, machine, placement)
+
+
+def _unique_name(key: Key, *parts: str) -> str:
+    digest = blake2b(repr(key).encode(), digest_size=8).hexdigest()
+    return f"{_slug(*parts)[:_READABLE]}-{digest}.json"
+
+
+def _older_paths(root: Path, key: Key) -> list[Path]:
+    """The names that the same calibration can have from earlier versions.
+
+    Names did not always begin with the transport. Before they had a digest, they were cut off, so that several keys
+    share one.
+    """
+    machine, placement, transport = key
+    names = [_unique_name(key, machine, placement)]
+    names += [f"{_slug(*parts)[:120]}.json" for parts in (key[:2], (transport, machine, placement))]
+    return [root / FOLDER / name for name in names]
+
+
+def _slug(*parts: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", "-".join(parts)).strip("-").lower()

@@ -19,6 +19,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
+from streamgauge.model.experiment import QUEUE
 from streamgauge.model.facts import TrialFacts
 from streamgauge.store.durable import NewerFormat, StoreError, as_store_error
 from streamgauge.store.facts import facts_to_json
@@ -36,16 +37,34 @@ Reader = Callable[[str, Any], Any]
 """Takes the kind and the content of a document, gives the content in the shape of today."""
 
 
-def _as_it_is(kind: str, content: Any) -> Any:  # noqa: ANN401
+_TRANSPORT_IN: dict[str, tuple[str, ...]] = {
+    "trial": ("trial", "transport"),
+    "spec": ("transport",),
+    "experiment": ("transport",),
+}
+"""Where documents have the transport of a trial."""
+
+
+def _read_2(kind: str, content: Any) -> Any:  # noqa: ANN401
+    """Earlier documents do not have the traits of their transport, which followed from its name."""
+    if kind == "calibration" and isinstance(content, dict) and "broker" not in content:
+        return content | {"broker": content.get("transport", QUEUE) != QUEUE}
+    holder = content if kind in _TRANSPORT_IN else None
+    for key in _TRANSPORT_IN.get(kind, ()):
+        holder = holder.get(key) if isinstance(holder, dict) else None
+    if isinstance(holder, dict) and "broker" not in holder:
+        broker = holder.get("name", QUEUE) != QUEUE
+        holder.update(broker=broker, exact_offsets=not broker)
     return content
 
 
 def _read_1(kind: str, content: Any) -> Any:  # noqa: ANN401
     """The columns of a trial had other meanings: it says so, and is shown as it was judged."""
+    content = _read_2(kind, content)
     return content | {"format": 1} if kind == "trial" and isinstance(content, dict) else content
 
 
-READERS: dict[int, Reader] = {1: _read_1, 2: _as_it_is}
+READERS: dict[int, Reader] = {1: _read_1, 2: _read_2}
 
 
 def lacks(version: int) -> str:

@@ -336,6 +336,15 @@ class Transport(Protocol):
         """The record formats that it supports; empty: events are not encoded."""
 
     @property
+    def broker(self) -> bool:
+        """Whether a broker outside the load driver stores events and outputs: it can be late, and it stamps records."""
+
+    @property
+    def exact_offsets(self) -> bool:
+        """Whether every event and output is counted at the transport itself, so that a disturbance never explains
+        outputs that are lost, duplicate or wrong. They are then always a fault of the system under test."""
+
+    @property
     def queue_counts_reads(self) -> bool:
         """Whether the load driver itself sees what the system under test has begun to process."""
 
@@ -346,10 +355,6 @@ class Transport(Protocol):
     @property
     def usual_interval_ns(self) -> int:
         """From one send of the generator to the next, if micro-batches collect events anyway."""
-
-    @property
-    def middle(self) -> str:
-        """What is between generator and system under test, in a word: queue or broker."""
 
     @property
     def delay_probe_rate(self) -> float:

@@ -6,6 +6,7 @@ from typing import Any
 
 from streamgauge.model.discovery import Discovery, discover, installed, names
 from streamgauge.model.experiment import TransportChoice
+from streamgauge.model.options import Options
 from streamgauge.transports.contract import Transport
 
 GROUP = "streamgauge.transports"
@@ -34,6 +35,12 @@ def transport_names() -> tuple[str, ...]:
 def load_problems() -> tuple[str, ...]:
     """A sentence for each transport that is installed but cannot be used."""
     return _discovered().problems
+
+
+def choice_of(transport: Transport, options: Options) -> TransportChoice:
+    """A transport with these options, as experiments and trials store it."""
+    resolved = options.model_dump(mode="json")
+    return TransportChoice(transport.name, resolved, broker=transport.broker, exact_offsets=transport.exact_offsets)
 
 
 def transport_of(choice: TransportChoice) -> tuple[Transport, Any]:

@@ -13,7 +13,7 @@ from streamgauge.cli.errors import UserError
 from streamgauge.cli.options import RUNS, Json, Out
 from streamgauge.cli.requirements import prepare
 from streamgauge.model.experiment import TransportChoice
-from streamgauge.transports.registry import transports
+from streamgauge.transports.registry import choice_of, transports
 
 if TYPE_CHECKING:
     from streamgauge.transports.contract import Transport
@@ -125,7 +125,7 @@ def _local(transport: str, form: str | None) -> TransportChoice:
             f"Transport {transport} has {known}. Add --transport {' or '.join(fitting)}, or omit --format {form}."
         )
     options = chosen.options.model_validate({} if form is None else {"format": form})
-    return TransportChoice(transport, options.model_dump(mode="json"))
+    return choice_of(chosen, options)
 
 
 def _of_experiment(experiment: str, form: str | None) -> TransportChoice:

@@ -9,7 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from streamgauge.model.calibration import Calibration, Ceilings
-from streamgauge.model.experiment import uses_broker
 from streamgauge.model.units import format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
@@ -167,9 +166,9 @@ def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType
 def render_calibration(c: Calibration) -> RenderableType:
     """Ceilings first, then what was known against what was measured."""
     top = c.ceilings
-    over = "broker" if uses_broker(c.transport) else "queue"
+    over = "broker" if c.broker else "queue"
     lines = [
-        f"{c.machine}; {c.placement}" + (f"; {c.transport}" if uses_broker(c.transport) else ""),
+        f"{c.machine}; {c.placement}" + (f"; {c.transport}" if c.broker else ""),
         f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
         *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
         f"send delay at {format_rate(top.rate)}: {format_duration(top.lag_p50)} (median), "

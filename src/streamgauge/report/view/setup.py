@@ -119,7 +119,7 @@ def _question(asked: Experiment | None) -> Iterator[Pair]:
         f"seed {asked.seed}",
     )
     if asked.ceiling is not None:
-        over = f" over {asked.transport.name}" if asked.transport.has_broker else ""
+        over = f" over {asked.transport.name}" if asked.transport.broker else ""
         yield "load driver", f"maximum reliable load{over}: {format_rate(asked.ceiling)} on this machine"
 
 

@@ -123,7 +123,17 @@ def calibrate(setup: CalibrationSetup, machine: str) -> Calibration:
     capacities = tuple(repeat(partial(_capacity, setup, rate=r), left=next(left)) for r in rates)
     latencies = tuple(repeat(partial(_latency, setup, delay=d), left=next(left)) for d in DELAYS)
     spent, when = (elapsed_ns() - began) / SECOND, now().isoformat()
-    return Calibration(machine, setup.placement.sentence, when, found, capacities, latencies, spent, setup.identity)
+    return Calibration(
+        machine=machine,
+        placement=setup.placement.sentence,
+        made=when,
+        ceilings=found,
+        capacities=capacities,
+        latencies=latencies,
+        seconds=spent,
+        transport=setup.identity,
+        broker=setup.choice.broker,
+    )
 
 
 def known_capacities(rates: Sequence[float], most: float) -> tuple[float, ...]:
@@ -147,9 +157,10 @@ def _repeat_if_invalid(attempt: Callable[[Path], Row], *, setup: CalibrationSetu
 def max_load(setup: CalibrationSetup) -> Ceilings:
     """The highest rates with this CPU pinning, and how late events are sent."""
     folder, rate = setup.folder, setup.transport.delay_probe_rate
+    between = "broker" if setup.choice.broker else "queue"
     with Launcher(setup.limits.runtime) as launcher:
         site = setup.site(launcher)
-        setup.say(f"Measuring the maximum rate through generator and {setup.transport.middle}")
+        setup.say(f"Measuring the maximum rate through generator and {between}")
         queue = max_input_rate(site, folder / "queue")
         setup.say(f"Measuring the send delay at {format_rate(rate)}")
         delay = send_delay(site, folder / "lag", rate, PROBE)

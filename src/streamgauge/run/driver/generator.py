@@ -72,13 +72,12 @@ class Generator:
             monotonic_ns=self.clock.monotonic_ns,
             elapsed_ns=self.elapsed,
         )
-        self.publisher = transports()[spec.transport].publisher(wire, share)
+        transport = transports()[spec.transport]
+        self.publisher = transport.publisher(wire, share)
         self.ledger = self.publisher.ledger
         if not spec.unthrottled_backlog:
             self.ledger.planned = self.planned
-        self.journals = DriverJournals(
-            spec.folder, spec.driver, self.send_log, confirmed=self.publisher.close_delay_ns > 0
-        )
+        self.journals = DriverJournals(spec.folder, spec.driver, self.send_log, confirmed=transport.broker)
 
     def elapsed(self) -> int:
         """Nanoseconds since the load began; negative before."""

@@ -62,10 +62,11 @@ class KafkaTransport:
     allowance_ns = 200_000_000
     """Partitions are not read up to the same moment, and a watermark may follow the one that is furthest."""
     start_seconds = 20.0
+    broker = True
+    exact_offsets = False
     queue_counts_reads = False
     usual_interval_ns = SEND_INTERVAL
     unthrottled_per_interval = 20_000
-    middle = "broker"
     delay_probe_rate = 2e5
     collector_limits = False
 

@@ -193,11 +193,12 @@ class QueueTransport:
     summary = "a queue in the memory of the load driver"
     options: type[Options] = QueueOptions
     formats: tuple[str, ...] = ()
+    broker = False
+    exact_offsets = True
     queue_counts_reads = True
     allowance_ns = 0
     usual_interval_ns = SEND_INTERVAL
     unthrottled_per_interval = 100_000
-    middle = "queue"
     delay_probe_rate = 1e6
     collector_limits = True
 
