@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -89,6 +89,25 @@ def test_topics_that_cannot_be_created_are_reported_before_any_is_created() -> N
     topic = fresh_topic()
     with pytest.raises(ClusterError, match=rf"cannot create the topic {topic}: .*exists"):
         admin.create([Topic(topic, 1)])
+
+
+def test_a_topic_that_becomes_known_while_others_are_deleted_is_deleted_too() -> None:
+    first, late = fresh_topic(), topic_name("late", 1, "in")
+
+    def create_late(holds: Callable[[], bool]) -> bool:
+        administration().create([Topic(late, 1)])
+        return wait_until(holds, 20)
+
+    assert set(KafkaAdmin(shared().cluster, create_late).delete([first, late])) <= {first, late}
+    assert "late" not in administration().topics_by_run()
+
+
+def test_topics_that_were_created_beside_one_that_exists_can_be_deleted() -> None:
+    there, new = fresh_topic(), [topic_name("beside", 1, f"in-{number}") for number in range(3)]
+    with pytest.raises(ClusterError, match=rf"cannot create the topic {there}: .*exists"):
+        administration().create([Topic(name, 1) for name in (there, *new)])
+    assert administration().delete(new) == tuple(new)
+    assert "beside" not in administration().topics_by_run()
 
 
 def test_only_topics_of_a_run_are_listed_and_removed() -> None:

@@ -116,21 +116,48 @@ class KafkaAdmin:
             ]
         except ValueError as error:
             raise ClusterError(f"the cluster at {self.cluster.bootstrap} cannot hold these topics: {error}") from error
-        self._await(self._client.create_topics(new, operation_timeout=_SECONDS), "cannot create the topic")
+        self._create(new)
         self.check_leaders(topics, chosen)
         self.require_empty([topic.name for topic in topics])
         return chosen
 
+    def _create(self, topics: Sequence[NewTopic]) -> None:
+        """Create all of them or raise; those that could be created are known to the brokers then, so they can be deleted.
+
+        The topics of one request are created independently of each other.
+        """
+        futures, errors = self._client.create_topics([*topics], operation_timeout=_SECONDS), list[ClusterError]()
+        created = []
+        for name, future in futures.items():
+            try:
+                self._await({name: future}, "cannot create the topic")
+                created.append(name)
+            except ClusterError as error:
+                errors.append(error)
+        if errors:
+            self._wait_until(lambda: len(self._partitions(created)) == len(created))
+            raise errors[0]
+
     def delete(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Delete topics of runs, and wait until they are deleted. Those that existed."""
+        """Delete topics of runs, and wait until they are deleted. Those that existed.
+
+        A topic that was just created may become known to a broker while this waits: it is deleted too.
+        """
         for name in names:
             _require_run_topic(name)
-        there = self._partitions(names)
-        if there:
-            self._await(self._client.delete_topics([*there], operation_timeout=_SECONDS), "cannot delete the topic")
-            if not self._wait_until(lambda: not self._partitions(names)):
-                raise ClusterError(f"the topics {shortened([*there])} were deleted but still exist")
-        return tuple(there)
+        found: dict[str, None] = {}
+
+        def deleted() -> bool:
+            there = self._partitions(names)
+            new = [name for name in there if name not in found]
+            if new:
+                self._await(self._client.delete_topics(new, operation_timeout=_SECONDS), "cannot delete the topic")
+                found.update(dict.fromkeys(new))
+            return not there
+
+        if not self._wait_until(deleted):
+            raise ClusterError(f"the topics {shortened([*found])} were deleted but still exist")
+        return tuple(found)
 
     def check_leaders(self, topics: Sequence[Topic], leader: int) -> None:
         """Raise unless, soon, this broker leads every partition and all copies are in step."""
