@@ -18,7 +18,7 @@ demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds
 	@$(BIN)/streamgauge run quickstart
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
-	@$(PYTEST) --durations=20 -n auto -m 'not realtime and not soak'
+	@$(PYTEST) --durations=20 -n auto --dist loadgroup -m 'not realtime and not soak'
 	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration tests/conformance
 
 check: $(READY) ## Format, lint, types, import rules and the rules of the architecture

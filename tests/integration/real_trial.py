@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import psutil
-from host_noise import OURS
+from host_noise import PART_OF_TEST
 
 from streamgauge.engines.contract import Engine, RealEngine, System
 from streamgauge.engines.reference import reference
@@ -223,7 +223,7 @@ def hogs(core: int, count: int = 1, longest: float = 60.0, share: float = 1.0) -
             born = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
             assert born.stdout is not None
             pid = int(born.stdout.readline())
-            OURS.add(pid)
+            PART_OF_TEST.add(pid)
             stack.callback(_kill, pid)
             born.stdout.close()
             born.wait()

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from host_noise import OURS, HostNoise
+from host_noise import PART_OF_TEST, HostNoise
 from real_trial import PLACEMENT, hogs
 
 from streamgauge.run.monitor.monitor import available
@@ -31,8 +31,7 @@ def test_that_fails_always():
 """
 NOISE = """
 class HostNoise:
-    class worst:
-        sentence = "{sentence}"
+    disturbance = "{sentence}"
     def __enter__(self):
         return self
     def __exit__(self, *_):
@@ -42,7 +41,7 @@ class HostNoise:
 
 def run(folder: Path, sentence: str) -> tuple[int, str]:
     """Run three tests in real time on a host of which this is said."""
-    (folder / "conftest.py").write_text((HERE / "conftest.py").read_text())
+    (folder / "conftest.py").write_text((HERE.parent / "conftest.py").read_text())
     (folder / "host_noise.py").write_text(NOISE.format(sentence=sentence))
     (folder / "test_three.py").write_text(TESTS)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = realtime: real\npythonpath = .\n")
@@ -68,9 +67,10 @@ def test_on_a_quiet_host_a_failure_is_a_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="processes are found through /proc")
-def test_a_stranger_on_a_core_is_seen() -> None:
+def test_another_process_on_a_core_is_noticed() -> None:
     with hogs(PLACEMENT.sut[0]):
-        OURS.clear()
+        PART_OF_TEST.clear()
         with HostNoise() as noise:
             time.sleep(2.2)
-    assert noise.worst.strangers > 0.2
+    assert max(second.others for second in noise.seconds) > 0.2
+    assert noise.disturbance
