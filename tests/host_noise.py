@@ -1,7 +1,7 @@
 """What a shared machine takes from a test that runs in real time: steal time, and CPU time of other processes.
 
-The limit is that of the product (judge/disturbed.py): a trial whose system lost more than 5 % of a core is not judged, so
-a test of such a trial is not judged either. One second in twenty is enough: trials of tests last a few seconds.
+The limit is that of the product (judge/disturbed.py): a trial whose system lost more than 5 % of a core is not judged,
+so a test of such a trial is not judged either. One second in twenty is enough: trials of tests last a few seconds.
 """
 
 import os

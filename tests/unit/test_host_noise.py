@@ -1,4 +1,4 @@
-"""What the host takes from a test in real time: steal time, and CPU time of processes that do not belong to the test."""
+"""What the host takes from a test in real time: steal time, and CPU time of processes outside the test."""
 
 import pytest
 from host_noise import Counters, Taken, disturbance, taken

@@ -122,7 +122,7 @@ class KafkaAdmin:
         return chosen
 
     def _create(self, topics: Sequence[NewTopic]) -> None:
-        """Create all of them or raise; those that could be created are known to the brokers then, so they can be deleted.
+        """Create all of them or raise. Those that could be created are known afterwards, so they can be deleted.
 
         The topics of one request are created independently of each other.
         """
