@@ -1,20 +1,53 @@
-"""Tests marked ``realtime`` run one after the other, and are not judged if the host disturbed them.
+"""Which tests run one after the other and which on all cores, and what happens to a test that the host disturbed.
 
-A test that fails while the host took more than 5 % of a core is repeated, at most twice. If it fails each time, it is
-reported as *spoiled* with the reason, and the whole run fails if more than 5 % of these tests are spoiled.
+In ``tests/integration``, a test is marked ``realtime`` unless its file is listed in ``PARALLEL``. Tests of these files
+start real processes too, but what they check does not depend on how fast the machine is.
+
+A ``realtime`` test that fails while the host took more than 5 % of a core is repeated, at most twice. If it fails each
+time, it is reported as *spoiled* with the reason, and the whole run fails if more than 5 % of these tests are spoiled.
 """
 
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
 from host_noise import HostNoise
 
+INTEGRATION = Path(__file__).parent / "integration"
+PARALLEL = {
+    *("test_kafka_jars", "test_queue_flight", "test_random_experiments", "test_spark_recording", "test_store_crash"),
+    *("test_cli_answers", "test_cli_exit_codes", "test_cli_input", "test_cli_interrupt", "test_cli_json"),
+    *("test_cli_kill", "test_cli_lookup", "test_cli_report", "test_cli_streams", "test_without_pyspark"),
+    *("test_kafka_broker", "test_kafka_cli", "test_kafka_limits", "test_kafka_producers", "test_kafka_ranges"),
+    *("test_kafka_records", "test_kafka_transactions", "test_large_specification", "test_launch"),
+    "test_one_row_in_a_million",
+}
 MOST_SPOILED = 0.05
 _REPEATS = 2
 _ran: set[str] = set()
 _repeated: dict[str, list[str]] = {}
 _spoiled: dict[str, str] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of the folder. Parallel tests that use Kafka run in one process, so that they share a broker."""
+    for item in items:
+        if item.path.parent != INTEGRATION:
+            continue
+        if item.path.stem not in PARALLEL:
+            item.add_marker("realtime")
+        elif item.path.name.startswith("test_kafka"):
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """End the shared Kafka broker with the last test that may use it: it would take time from those that measure."""
+    if nextitem is None or not nextitem.path.name.startswith("test_kafka"):
+        kafka = sys.modules.get("kafka_broker")
+        if kafka is not None:
+            kafka.stop_shared()
 
 
 @pytest.hookimpl(tryfirst=True)
