@@ -15,6 +15,10 @@ HERE = Path(__file__).parent
 TESTS = """
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.realtime
+
 def attempts(name):
     file = Path(__file__).with_name(name)
     file.write_text(file.read_text() + "x" if file.exists() else "x")
