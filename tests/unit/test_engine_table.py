@@ -14,6 +14,7 @@ from streamgauge.engines.table import (
     requirements_of,
     rows,
     transports_of,
+    unsupported,
     workloads_of,
 )
 from streamgauge.model.experiment import Dimension, Span, TransportChoice, WorkloadChoice
@@ -84,6 +85,30 @@ def test_an_engine_is_in_the_table_because_it_is_registered() -> None:
     ]
     assert workloads_of(engine) == frozenset({"ingest", "windowed-aggregation"})
     assert transports_of(engine) == {"kafka", "queue", "a transport that is not installed"}
+
+
+@pytest.mark.parametrize(
+    ("workload", "transport", "found"),
+    [
+        ("ingest", "kafka", None),
+        ("ingest", "queue", ("with the workload ingest", ("a transport that is not installed", "kafka"))),
+        ("windowed-aggregation", "kafka", ("with the workload windowed-aggregation", ("queue",))),
+        ("ingest", "pigeons", ("pigeons", ("a transport that is not installed", "kafka"))),
+        ("downsampling", "queue", None),
+        ("", "kafka", None),
+    ],
+)
+def test_a_job_must_have_the_workload_and_the_transport_together(
+    workload: str, transport: str, found: tuple[str, tuple[str, ...]] | None
+) -> None:
+    missing = unsupported(Other(), workload, transport)
+    if found is None:
+        assert missing is None, "a workload that is not implemented is reported as such"
+        return
+    assert missing is not None
+    assert missing.sentence.startswith("engine other does not support transport ")
+    assert missing.sentence.endswith(found[0])
+    assert missing.allowed == found[1]
 
 
 def test_the_workloads_of_an_engine_are_those_that_it_names() -> None:

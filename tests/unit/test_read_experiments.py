@@ -289,7 +289,7 @@ class _Picky:
 
     name = "picky"
     summary = "for this test"
-    jobs = (Job("downsampling"),)
+    jobs: tuple[Job, ...] = (Job("downsampling"),)
 
     class options(Options):
         heap: Size = Field(default=2**30, description="memory of one instance")
@@ -327,6 +327,68 @@ def test_an_engine_itself_refuses_what_it_cannot_do() -> None:
     )
     with pytest.raises(ExperimentError, match=r"3:43: engine\.stages\[0\]: a duration needs a unit"):
         read(text, "my.yaml", engines=PICKY)
+
+
+class _Narrow(_Picky):
+    """An engine that reads one workload only over Kafka, and another only from the queue."""
+
+    name = "narrow"
+    jobs: tuple[Job, ...] = (Job("ingest", transports=frozenset({"kafka"})), Job("windowed-aggregation"))
+
+
+class _Narrower(_Narrow):
+    """An engine with one job."""
+
+    jobs = (Job("ingest", transports=frozenset({"kafka"})),)
+
+
+NARROW: dict[str, Engine] = {"narrow": _Narrow()}
+NARROW_FILE = "name: x\nworkload: WORKLOAD\nengine: narrow\nfind: nothing\nload: {rate: 10/s}\n"
+
+
+@pytest.mark.parametrize(
+    ("workload", "transport", "message"),
+    [
+        (
+            "ingest",
+            "",
+            "3:9: engine: engine narrow does not support transport queue with the workload ingest, which is the "
+            "default; set transport: kafka",
+        ),
+        (
+            "ingest",
+            "queue",
+            "6:12: transport: engine narrow does not support transport queue with the workload ingest; allowed: kafka",
+        ),
+        (
+            "windowed-aggregation",
+            "kafka",
+            "6:12: transport: engine narrow does not support transport kafka with the workload windowed-aggregation; "
+            "allowed: queue",
+        ),
+        ("ingest", "kafka", ""),
+        ("windowed-aggregation", "", ""),
+    ],
+)
+def test_an_engine_must_run_the_workload_over_the_transport_even_if_that_is_the_default(
+    workload: str, transport: str, message: str
+) -> None:
+    text = NARROW_FILE.replace("WORKLOAD", workload) + (f"transport: {transport}\n" if transport else "")
+    if not message:
+        assert read(text, "my.yaml", engines=NARROW).transport.name == (transport or "queue")
+        return
+    with pytest.raises(ExperimentError) as caught:
+        read(text, "my.yaml", engines=NARROW)
+    assert [str(problem) for problem in caught.value.problems] == [f"my.yaml:{message}"]
+
+
+def test_an_engine_over_one_transport_is_refused_without_naming_a_workload() -> None:
+    with pytest.raises(ExperimentError) as caught:
+        read(NARROW_FILE.replace("WORKLOAD", "ingest"), "my.yaml", engines={"narrow": _Narrower()})
+    (problem,) = caught.value.problems
+    assert problem.message == (
+        "engine narrow does not support transport queue, which is the default; set transport: kafka"
+    )
 
 
 @pytest.mark.parametrize("seed", [0, 10**17, 10**18, 1234567890123456789, 2**63 - 1])

@@ -1,5 +1,6 @@
 """What ``run`` and ``resume`` share: execute the trials of an experiment and present the result."""
 
+from collections.abc import Iterable
 from typing import NoReturn
 
 from streamgauge.cli.commands.report import save_report
@@ -8,8 +9,9 @@ from streamgauge.cli.errors import UserError
 from streamgauge.cli.inputs import run_report
 from streamgauge.cli.progress import progress_for
 from streamgauge.cli.requirements import engine_requirements, missing
+from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines
-from streamgauge.engines.table import Wanted
+from streamgauge.engines.table import Wanted, unsupported, workloads_of
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.processes.placement import NotEnoughCores
 from streamgauge.report.render.json import run_document
@@ -38,7 +40,7 @@ def check_experiment(experiment: Experiment) -> None:
     if experiment.transport.name in transports():
         for choice in present:
             engine = known[choice.name]
-            found = engine.check(wanted.situation(engine, choice.options))
+            found = [*_not_in_the_table(engine, experiment), *engine.check(wanted.situation(engine, choice.options))]
             problems += [f"{choice.label}: {problem}" for problem in [*found, *_placement_problems(choice)]]
     if experiment.transport.name not in transports():
         name = experiment.transport.name
@@ -46,6 +48,19 @@ def check_experiment(experiment: Experiment) -> None:
     problems += missing(engine_requirements(present, experiment.transport))
     if problems:
         raise UserError("\n".join(problems), problems=[{"message": p} for p in problems])
+
+
+def _not_in_the_table(engine: Engine, experiment: Experiment) -> list[str]:
+    """Why no job of the engine runs this workload over this transport: the installed engine may be another version."""
+    workload, known = experiment.workload.name, workloads_of(engine)
+    if known is not None and workload not in known:
+        return [f"engine {engine.name} does not implement the workload {workload}; it implements {_listed(known)}"]
+    found = unsupported(engine, workload, experiment.transport.name)
+    return [] if found is None else [f"{found.sentence}; it supports {_listed(found.allowed)}"]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _placement_problems(choice: EngineChoice) -> list[str]:

@@ -45,9 +45,33 @@ def workloads_of(engine: Engine) -> frozenset[str] | None:
     return named or (None if engine.jobs else frozenset())
 
 
-def transports_of(engine: Engine) -> frozenset[str]:
-    """Names of the transports that an engine supports with any of its workloads."""
-    return frozenset[str]().union(*(job.transports for job in engine.jobs))
+def transports_of(engine: Engine, workload: str = "") -> frozenset[str]:
+    """Names of the transports over which an engine runs a workload; without one, any of its workloads."""
+    jobs = [job for job in engine.jobs if not workload or job.workload in (workload, ANY_WORKLOAD)]
+    return frozenset[str]().union(*(job.transports for job in jobs))
+
+
+@dataclass(frozen=True, slots=True)
+class Unsupported:
+    """Why an engine does not run a workload over a transport."""
+
+    sentence: str
+    """Without its end, which names what is allowed."""
+    allowed: tuple[str, ...]
+    """The transports over which it runs the workload, or any workload if it does not implement this one."""
+
+
+def unsupported(engine: Engine, workload: str, transport: str) -> Unsupported | None:
+    """Why none of the engine's jobs reads the workload from the transport; None if one does.
+
+    ``workload`` is empty if it is not known.
+    """
+    every, can = transports_of(engine), transports_of(engine, workload)
+    if transport in (can or every):
+        return None
+    condition = f" with the workload {workload}" if transport in every else ""
+    sentence = f"engine {engine.name} does not support transport {transport}{condition}"
+    return Unsupported(sentence, tuple(sorted(can or every)))
 
 
 def engines_of(workload: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamgauge.engines.contract import scales
 from streamgauge.engines.registry import engines
-from streamgauge.engines.table import Wanted, transports_of, workloads_of
+from streamgauge.engines.table import Wanted, unsupported, workloads_of
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TransportChoice, TrialPlan, WorkloadChoice
 from streamgauge.model.objective import Objective
 from streamgauge.model.options import Options
@@ -53,14 +53,22 @@ def check_compatibility(
     """Whether every engine of the file supports the transport, the workload and its own options together."""
     if wanted is None:
         return
-    choice = wanted.transport
     for chosen in engines:
-        can = transports_of(chosen.engine)
-        if choice.name not in can and "transport" in root.entries:
-            message = f"engine {chosen.choice.name} does not support transport {choice.name}"
-            problems.add(root.entries["transport"].node.location, "transport", message, sorted(can))
+        _check_transport(wanted, chosen, root, problems)
         for sentence in chosen.engine.check(wanted.situation(chosen.engine, chosen.choice.options)):
             problems.add(chosen.table.location, chosen.key, sentence)
+
+
+def _check_transport(wanted: Wanted, chosen: ChosenEngine, root: Table, problems: Problems) -> None:
+    """Whether the engine runs the workload over the transport, even if that is the default and not in the file."""
+    found = unsupported(chosen.engine, wanted.workload.name if wanted.workload else "", wanted.transport.name)
+    if found is None:
+        return
+    if "transport" in root.entries:
+        problems.add(root.entries["transport"].node.location, "transport", found.sentence, found.allowed)
+    elif found.allowed:  # an engine without any job is refused with its workload
+        message = f"{found.sentence}, which is the default; set transport: {' or '.join(found.allowed)}"
+        problems.add(chosen.table.location, chosen.key, message)
 
 
 @dataclass(frozen=True, slots=True)
