@@ -12,7 +12,7 @@ BUILT_IN = (
     EntryPoint("reference", "streamgauge.engines.reference:reference", GROUP),
     EntryPoint("spark", "streamgauge.engines.spark:spark", GROUP),
 )
-"""The same entry points as in pyproject.toml, for a source tree without metadata."""
+"""The built-in engines: a further one is a further line. Those of other packages are entry points of the group."""
 
 
 @cache

@@ -15,10 +15,7 @@ class Discovery:
 
 
 def installed(group: str, built_in: Iterable[EntryPoint]) -> tuple[EntryPoint, ...]:
-    """The entry points of a group, the built-in ones first. Nothing is imported.
-
-    The built-in ones are also in pyproject.toml. They are listed twice because a source tree has no metadata.
-    """
+    """The built-in entry points of a group, then those of other packages. Nothing is imported."""
     return (*built_in, *entry_points(group=group))
 
 

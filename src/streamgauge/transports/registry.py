@@ -14,7 +14,7 @@ BUILT_IN = (
     EntryPoint("queue", "streamgauge.transports.queue.transport:queue", GROUP),
     EntryPoint("kafka", "streamgauge.transports.kafka.transport:kafka", GROUP),
 )
-"""The same entry points as in pyproject.toml, for a source tree without metadata."""
+"""The built-in transports: a further one is a further line. Those of other packages are entry points of the group."""
 
 
 @cache

@@ -19,7 +19,7 @@ BUILT_IN = tuple(
         ("hierarchical-aggregation", "hierarchical_aggregation"),
     )
 )
-"""The same entry points as in pyproject.toml, for a source tree without metadata."""
+"""The built-in workloads: a further one is a further line. Those of other packages are entry points of the group."""
 
 
 @cache
