@@ -2,8 +2,9 @@
 
 import ast
 from collections.abc import Callable
+from functools import cache
 
-from source import Module, calls, dotted, imports, mentions
+from source import Module, calls, dotted, imports, mentions, modules
 
 Rule = Callable[[Module], list[str]]
 
@@ -88,8 +89,6 @@ KAFKA_BY_NAME = {
 }
 """The only files outside ``transports/kafka`` that name Kafka."""
 MOST_KAFKA_FILES = 8
-CONNECTS_BY_NAME = {f"streamgauge.engines.spark.{part}" for part in ("jobs.table", "connect.table")}
-"""Files of engines that connect to a transport by its name."""
 TRANSPORTS = {"queue", "kafka"}
 TRANSPORT_CONSTANT = "QUEUE"
 OLD_STORES_BY_NAME = {"streamgauge.store.documents"}
@@ -284,6 +283,28 @@ def _is_the_constant(node: ast.expr) -> bool:
     return dotted(node).rsplit(".", 1)[-1] == TRANSPORT_CONSTANT
 
 
+def _transport_constants(module: Module) -> frozenset[str]:
+    """The names of its constants that have only transports: a set, a list, a mapping from them."""
+    found = set()
+    for node in module.tree.body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+            continue
+        value: ast.expr = node.value
+        if isinstance(value, ast.Call) and len(value.args) == 1:  # frozenset({…})
+            value = value.args[0]
+        parts = value.keys if isinstance(value, ast.Dict) else getattr(value, "elts", [])
+        if parts and all(part is not None and _names_a_transport(part) for part in parts):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {dotted(target) for target in targets}
+    return frozenset(found)
+
+
+@cache
+def _all_transport_constants() -> frozenset[str]:
+    """Those of all engines: other modules import them."""
+    return frozenset[str]().union(*(_transport_constants(each) for each in modules() if each.package == "engines"))
+
+
 def _may_be_a_transport(node: ast.expr) -> bool:
     """Whether it is named like a transport or a name. ``metric == "queue"`` is about something else."""
     parts = dotted(node.func if isinstance(node, ast.Call) else node).lower().split(".")
@@ -292,15 +313,19 @@ def _may_be_a_transport(node: ast.expr) -> bool:
 
 def no_branch_on_a_transport(module: Module) -> list[str]:
     """No comparison with the name of a transport: what differs is in the contract of transports."""
-    allowed = CONNECTS_BY_NAME | OLD_STORES_BY_NAME
-    if module.package == "transports" or module.name in allowed:
+    if module.package == "transports" or module.name in OLD_STORES_BY_NAME:
         return []
     breaches = []
+    constants = _transport_constants(module) | _all_transport_constants()
+
+    def names(node: ast.expr) -> bool:
+        return _names_a_transport(node) or dotted(node).rsplit(".", 1)[-1] in constants
+
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-            named = any(map(_names_a_transport, sides))
-            others = [each for each in sides if not _names_a_transport(each)]
+            named = any(map(names, sides))
+            others = [each for each in sides if not names(each)]
             if any(map(_is_the_constant, sides)) or (named and any(map(_may_be_a_transport, others))):
                 breaches.append(_breach(module, node.lineno, "a comparison with the name of a transport"))
         elif isinstance(node, ast.Match) and _may_be_a_transport(node.subject):

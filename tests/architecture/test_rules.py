@@ -7,6 +7,8 @@ import pytest
 import rules
 from source import PACKAGE, ROOT, calls, dotted, modules, read
 
+from streamgauge.transports.registry import BUILT_IN
+
 
 @pytest.mark.parametrize("rule", rules.RULES, ids=lambda rule: rule.__name__)
 def test_the_source_keeps_the_rules(rule: rules.Rule) -> None:
@@ -92,6 +94,11 @@ BAD = [
     (rules.no_trait_of_a_transport_by_its_name, "parse.combine", "x = TransportChoice(name, options)"),
     (rules.no_trait_of_a_transport_by_its_name, "cli.commands.run", "x = experiment.TransportChoice(name=name)"),
     (rules.no_branch_on_a_transport, "engines.reference.worker", 'x = spec.transport == "queue"'),
+    (rules.no_branch_on_a_transport, "engines.spark.jobs.table", 'x = transport == "kafka"'),
+    (rules.no_branch_on_a_transport, "run.explore", 'FAR = {"kafka"}\nx = trial.transport in FAR'),
+    (rules.no_branch_on_a_transport, "run.explore", 'FAR = frozenset({"kafka"})\nx = transport not in FAR'),
+    (rules.no_branch_on_a_transport, "run.explore", 'FAR: dict = {"kafka": 1}\nx = transport in FAR'),
+    (rules.no_branch_on_a_transport, "run.explore", "x = transport in table.CONNECTIONS"),
     (rules.no_branch_on_a_transport, "report.view", 'match transport:\n    case "kafka":\n        x = 1'),
     (rules.no_branch_on_a_transport, "cli.commands.setup", 'x = transports()["kafka"].requirements'),
     (rules.only_execute_tells_engines_apart, "run.explore", "x = isinstance(engine, RealEngine)"),
@@ -128,7 +135,8 @@ GOOD = [
         "run.trial.execute",
         "from streamgauge.engines.contract import SimulatedEngine\nx = isinstance(e, SimulatedEngine)",
     ),
-    ("engines.spark.jobs.table", 'x = transport == "kafka"'),
+    ("engines.spark.jobs.table", 'BY = {"kafka": 1, "queue": 2}\nx = BY[transport]'),
+    ("model.seconds", 'COLUMNS = ("offered", "queue")\nx = [name for name in COLUMNS if name in COLUMNS]'),
     ("judge.decide", "x = trial.transport.broker\ny = TransportChoice()"),
     ("store.documents", "x = name != QUEUE"),
 ]
@@ -152,7 +160,7 @@ def test_import_linter_has_the_same_layers() -> None:
 
 def test_every_exception_by_name_is_a_file_that_exists() -> None:
     named = rules.IMPURE_BY_NAME | rules.CATCH_ALL_BY_NAME | rules.RUNTIME_FOLDER_BY_NAME | rules.KAFKA_BY_NAME
-    named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME | rules.CONNECTS_BY_NAME
+    named |= rules.SYSTEMS_UNDER_TEST_BY_NAME | rules.CLOCK_BY_NAME
     named |= rules.LOGS_BY_NAME | rules.FORKS_BY_NAME | rules.OLD_STORES_BY_NAME | rules.TELL_ENGINES_APART_BY_NAME
     named |= rules.MAKE_CHOICES_BY_NAME
     assert named - {module.name for module in modules()} == set()

@@ -110,6 +110,10 @@ def test_the_rates_of_generator_and_broker_are_shown() -> None:
     assert "collector" not in text
 
 
+def test_the_rates_of_a_transport_without_a_broker_are_shown_under_its_name() -> None:
+    assert "maximum rate through generator and fine-queue: " in shown(replace(made(), transport="fine-queue"))
+
+
 def lag(rate: float, late: float = 2e6, achieved: float = 1.0, append: int = 0, seconds: float = PROBE) -> SendDelay:
     worst = 300_000_000
     return SendDelay(rate, achieved * rate, 150_000, round(late), worst, worst, 600, 1_000_000, append, seconds)

@@ -92,7 +92,7 @@ def test_lost_outputs_over_the_example_of_a_transport_count_against_the_system()
 def test_the_example_of_a_transport_opens_a_channel(tmp_path: Path) -> None:
     transport = example("transport")
     assert isinstance(transport, Transport)
-    assert transport.name == "fine-queue"
+    assert transport.name == transport.identity(transport.options()) == "fine-queue"
     workload = example("workload")
     params = workload.params()
     spec = ChannelSpec(1, workload.streams(params), workload.output(params), partitions=2)

@@ -1,5 +1,6 @@
 """What Spark is refused before any minute is spent: real-time mode and Kafka have conditions."""
 
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -9,7 +10,16 @@ from streamgauge.engines.reference import reference
 from streamgauge.engines.reference.engine import ReferenceOptions
 from streamgauge.engines.spark import spark
 from streamgauge.engines.spark.jobs import table as jobs_table
-from streamgauge.engines.spark.jobs.table import BUILT_IN, BuiltIn, job_of, variants
+from streamgauge.engines.spark.jobs.table import (
+    BUILT_IN,
+    CONNECTIONS,
+    JOBS,
+    BuiltIn,
+    job_of,
+    supports_updates,
+    variants,
+    with_updates,
+)
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.engines.table import requirements_of
@@ -103,6 +113,14 @@ def test_updates_need_a_sink_that_supports_them() -> None:
     assert said({"output_mode": "update"}) == []
     (problem,) = said({"output_mode": "update"}, "queue")
     assert "output_mode: update needs transport: kafka" in problem
+
+
+def test_spark_connects_to_the_transports_of_its_jobs() -> None:
+    assert {transport for job in JOBS for transport in job.transports} == {*CONNECTIONS}
+    for transport in CONNECTIONS:
+        assert find_spec(f"streamgauge.engines.spark.connect.{transport}") is not None
+    assert [name for name in CONNECTIONS if supports_updates(name)] == [with_updates()]
+    assert not supports_updates("a transport of another package")
 
 
 def test_the_broker_stamps_every_record_so_stamps_cannot_be_turned_off() -> None:

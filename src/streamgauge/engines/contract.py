@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import pyarrow as pa
 
 from streamgauge.install.requirements import Requirement
+from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.layout import Layout
 from streamgauge.model.options import Options, Params
@@ -58,7 +59,7 @@ class Job:
     workload: str
     """The name of a workload; ``*``: any workload that makes events."""
     variant: str = DEFAULT_VARIANT
-    transports: frozenset[str] = frozenset({"queue"})
+    transports: frozenset[str] = frozenset({TransportChoice().name})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Situation:
     """The parameters of the workload: one set, or one for each value of a parameter that is searched."""
     ranged: str = ""
     """The parameter that is searched over a range, whose ends ``params`` has; empty if none is."""
-    transport: str = "queue"
+    transport: str = TransportChoice().name
     transport_options: Mapping[str, Any] = field(default_factory=dict)
     partitions: int = 0
     """Of each stream; 0: as many as the system under test has cores."""

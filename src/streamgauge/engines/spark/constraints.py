@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from streamgauge.engines.checks import too_fine
 from streamgauge.engines.contract import Situation
-from streamgauge.engines.spark.jobs.table import STAMPED_BY_BROKER, UPDATES_AND_REAL_TIME, job_of, variants
+from streamgauge.engines.spark.jobs.table import CONNECTIONS, job_of, supports_updates, variants, with_updates
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.model.units import SECOND, format_duration
@@ -13,20 +13,19 @@ from streamgauge.workloads.registry import workloads
 
 SHORTEST = 5 * SECOND
 """The shortest batch of real-time mode that Spark accepts."""
-_ONLY = ", ".join(sorted(UPDATES_AND_REAL_TIME))
 _MAX_NAME = 60
 
 
 def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
     """Each a sentence with its fix."""
-    title = transports()[situation.transport].title
-    if options.output_mode == "update" and situation.transport not in UPDATES_AND_REAL_TIME:
+    transport = transports()[situation.transport]
+    if options.output_mode == "update" and not supports_updates(transport.name):
         yield (
-            f"output_mode: update needs transport: {_ONLY}, because Spark's Python data sources, which the queue uses, "
-            "support only append"
+            f"output_mode: update needs transport: {with_updates()}, because Spark's Python data sources, which the "
+            "queue uses, support only append"
         )
-    if situation.transport in STAMPED_BY_BROKER and not options.stamp:
-        yield f"stamp has no effect over {title}, where the broker stamps every record; remove stamp"
+    if transport.broker and not options.stamp:
+        yield f"stamp has no effect over {transport.title}, where the broker stamps every record; remove stamp"
     if options.mode == "real-time":
         yield from _real_time(options, situation)
     yield from _variant(options, situation)
@@ -75,9 +74,9 @@ def _panes(situation: Situation) -> Iterator[str]:
 
 
 def _real_time(options: SparkOptions, situation: Situation) -> Iterator[str]:
-    if situation.transport not in UPDATES_AND_REAL_TIME:
-        title = transports()[next(iter(UPDATES_AND_REAL_TIME))].title
-        yield f"mode: real-time reads only from {title}; set transport: {_ONLY} or mode: micro-batch"
+    if not supports_updates(situation.transport):
+        titles = " or ".join(transports()[name].title for name, c in sorted(CONNECTIONS.items()) if c.updates)
+        yield f"mode: real-time reads only from {titles}; set transport: {with_updates()} or mode: micro-batch"
     if options.output_mode != "update":
         yield (
             "mode: real-time emits every change immediately; set output_mode: update (append waits for the end of "

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, WithJsonSchema
 
-from streamgauge.engines.spark.jobs.table import UPDATES_AND_REAL_TIME, variants, variants_in_words
+from streamgauge.engines.spark.jobs.table import variants, variants_in_words, with_updates
 from streamgauge.model.options import Count, Duration, Options, Rate, Size
 
 
@@ -15,8 +15,6 @@ def _setting(value: object) -> object:
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
-
-_ONLY = ", ".join(sorted(UPDATES_AND_REAL_TIME))
 
 SettingText = Annotated[
     str,
@@ -41,8 +39,8 @@ class SparkOptions(Options):
     memory: Size = Field(default=2 << 30, ge=512 << 20, description="heap of the JVM")
     mode: Literal["micro-batch", "real-time"] = Field(
         default="micro-batch",
-        description=f"micro-batch, or real-time = each event is processed when it arrives (only with transport {_ONLY} "
-        "and output_mode: update)",
+        description=f"micro-batch, or real-time = each event is processed when it arrives (only with transport "
+        f"{with_updates()} and output_mode: update)",
     )
     trigger: Duration = Field(
         default=1_000_000_000,
@@ -64,7 +62,7 @@ class SparkOptions(Options):
     output_mode: Literal["append", "update"] = Field(
         default="append",
         description="append = a window is emitted once, when it is final; update = at every change "
-        f"(only with transport {_ONLY})",
+        f"(only with transport {with_updates()})",
     )
     profile: Literal["tuned", "defaults"] = Field(
         default="tuned", description="tuned = settings that were measured to be faster, defaults = Spark's own settings"

@@ -166,7 +166,7 @@ def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType
 def render_calibration(c: Calibration) -> RenderableType:
     """Ceilings first, then what was known against what was measured."""
     top = c.ceilings
-    over = "broker" if c.broker else "queue"
+    over = "broker" if c.broker else c.transport
     lines = [
         f"{c.machine}; {c.placement}" + (f"; {c.transport}" if c.broker else ""),
         f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",

@@ -157,7 +157,7 @@ def _repeat_if_invalid(attempt: Callable[[Path], Row], *, setup: CalibrationSetu
 def max_load(setup: CalibrationSetup) -> Ceilings:
     """The highest rates with this CPU pinning, and how late events are sent."""
     folder, rate = setup.folder, setup.transport.delay_probe_rate
-    between = "broker" if setup.choice.broker else "queue"
+    between = "broker" if setup.choice.broker else setup.choice.name
     with Launcher(setup.limits.runtime) as launcher:
         site = setup.site(launcher)
         setup.say(f"Measuring the maximum rate through generator and {between}")

@@ -233,8 +233,8 @@ class QueueTransport:
         return ()
 
     def identity(self, options: QueueOptions) -> str:
-        """There is one kind of queue."""
-        return NAME
+        """Its options change no rate."""
+        return self.name
 
     def calibrate_arguments(self, options: QueueOptions) -> tuple[str, ...]:
         """The queue is the default."""

@@ -1,15 +1,30 @@
 """The built-in jobs of Spark by workload and variant, without pyspark: the table of what runs is made from it."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from streamgauge.engines.contract import ANY_WORKLOAD, Job
 from streamgauge.install.requirements import JarSet
 
-TRANSPORTS = frozenset({"queue", "kafka"})
-UPDATES_AND_REAL_TIME = frozenset({"kafka"})
-"""Transports over which Spark supports update mode and real-time mode."""
-STAMPED_BY_BROKER = frozenset({"kafka"})
-"""Transports whose broker stamps every record."""
+
+def _kafka_jars() -> JarSet:
+    from streamgauge.transports.kafka.jars import CONNECTOR, pinned_jars  # noqa: PLC0415 - read from a file
+
+    return pinned_jars(CONNECTOR)
+
+
+class Connection(NamedTuple):
+    """How Spark reads from a transport; the module of its name in ``connect`` does it."""
+
+    updates: bool = False
+    """Whether Spark supports update mode and real-time mode over it."""
+    jars: Callable[[], JarSet] | None = None
+    """The jars that Spark needs for it; None: it needs none."""
+
+
+CONNECTIONS = {"queue": Connection(), "kafka": Connection(updates=True, jars=_kafka_jars)}
+"""The transports that Spark supports."""
+TRANSPORTS = frozenset(CONNECTIONS)
 CUSTOM = "custom"
 """The variant of a user's own function, which runs on the events of any workload."""
 USUAL = "naive"
@@ -67,8 +82,15 @@ def variants_in_words() -> str:
 
 def connector(transport: str) -> JarSet | None:
     """The jars that Spark needs to read from a transport; None: it needs none."""
-    if transport != "kafka":
-        return None
-    from streamgauge.transports.kafka.jars import CONNECTOR, pinned_jars  # noqa: PLC0415 - read from a file
+    jars = CONNECTIONS[transport].jars
+    return jars() if jars else None
 
-    return pinned_jars(CONNECTOR)
+
+def supports_updates(transport: str) -> bool:
+    """Whether Spark supports update mode and real-time mode over a transport."""
+    return CONNECTIONS.get(transport, Connection()).updates
+
+
+def with_updates() -> str:
+    """The transports over which Spark supports update mode and real-time mode, for a sentence."""
+    return " or ".join(sorted(name for name, connection in CONNECTIONS.items() if connection.updates))
