@@ -3,7 +3,6 @@
 All rows share one launcher, one broker, and one system of each engine whose systems serve many trials.
 """
 
-import inspect
 import os
 import secrets
 import signal
@@ -279,10 +278,10 @@ class Bench:
         self.require(row)
         with self.transport(row) as (opened, choice):
             setup = self.setup(row, choice, opened)
+            if not setup.traits.restarts:
+                pytest.skip(f"a job of {row.engine} keeps its state in memory, and cannot continue after a restart")
             with ExitStack() as stack:
                 first = stack.enter_context(self.new_system(setup, row.transport))
-                if "restart" not in inspect.signature(first.deploy).parameters:
-                    pytest.skip(f"a job of {row.engine} keeps its state in memory, and cannot continue after a restart")
                 processes = stack.enter_context(self._opened(setup, first))
                 run = processes.job_run()
                 with suppress(OSError), first.deploy(run) as deployment:
@@ -292,7 +291,7 @@ class Bench:
                     until(lambda: not first.alive(), "the end of the system")
                 second = stack.enter_context(self.new_system(setup, row.transport))
                 processes.setup = replace(setup, system=second)
-                with second.deploy(run, restart=1) as deployment:  # type: ignore[call-arg]
+                with second.deploy(replace(run, restart=1)) as deployment:
                     check = finish(processes, deployment, EVENTS)
                     deployment.end()
                     processes.close_journals()

@@ -15,6 +15,7 @@ from streamgauge.engines.contract import ANY_WORKLOAD
 from streamgauge.engines.table import Row, rows
 from streamgauge.processes.placement import assign_cores
 from streamgauge.run.monitor.monitor import available
+from streamgauge.transports.registry import transports
 
 pytestmark = [
     pytest.mark.realtime,
@@ -33,8 +34,6 @@ SHORT = {
 """The rows that `make test` runs too."""
 REAL = [row for row in rows(KNOWN) if not KNOWN[row.engine].traits(KNOWN[row.engine].options()).simulated]
 CHECKED = [row for row in REAL if row.workload != ANY_WORKLOAD]
-EXACTLY_ONCE = {"queue"}
-"""Transports over which an output of a job that was killed does not come again."""
 
 
 def _key(row: Row) -> tuple[str, ...]:
@@ -123,5 +122,5 @@ def _words(process: psutil.Process) -> list[str]:
 @pytest.mark.parametrize("row", _params(CHECKED, set()))
 def test_a_system_that_is_killed_continues_after_a_restart(bench: Bench, row: Row) -> None:
     played = bench.restart_in_the_middle(row)
-    assert_exact(played, repeated=row.transport not in EXACTLY_ONCE)
+    assert_exact(played, repeated=not transports()[row.transport].exact_offsets)
     assert (played.account.lost, played.account.wrong) == (0, 0)

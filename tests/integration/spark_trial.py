@@ -127,7 +127,7 @@ def survive(asked: Trial, folder: Path, kill_at: int) -> tuple[Account, Json]:
                 with suppress(ProcessLookupError):  # a worker may end by itself once its parent is gone
                     os.kill(process.pid, signal.SIGKILL)
             until(lambda: not first.alive(), "the end of Spark")
-        with start_spark(options, launcher, folder / "second") as second, second.deploy(run, restart=1):
+        with start_spark(options, launcher, folder / "second") as second, second.deploy(replace(run, restart=1)):
             return _finish(processes, tail)
 
 

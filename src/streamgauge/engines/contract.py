@@ -96,6 +96,8 @@ class JobRun:
     endpoints: Endpoints
     folder: Path
     """The folder of the trial: logs and the engine's own files go there."""
+    restart: int = 0
+    """How many systems ran this job before and were killed. Only engines with ``Traits.restarts`` get more than 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,8 @@ class Traits:
     warm_options: Mapping[str, Any] = field(default_factory=dict)
     """Options that differ while it is warmed up."""
     custom: CustomJob | None = None
+    restarts: bool = False
+    """A new system continues the job of one that was killed, from what that one has stored in the trial's folder."""
 
 
 class Deployment(Protocol):

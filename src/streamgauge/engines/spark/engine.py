@@ -93,6 +93,7 @@ class SparkEngine:
             # micro-batches without a pause: the code that plans one is compiled after hundreds of them, not minutes
             warm_options={"trigger": 0} if micro_batch else {},
             custom=_custom(options),
+            restarts=True,
         )
 
     @contextmanager
@@ -159,10 +160,10 @@ class SparkSystem:
         """Queries and jobs that the last trial left running."""
         return self._left
 
-    def deploy(self, run: JobRun, restart: int = 0) -> AbstractContextManager[Deployment]:
-        """Run the query of a trial; yields once it consumes. A query that was killed goes on with the next restart."""
+    def deploy(self, run: JobRun) -> AbstractContextManager[Deployment]:
+        """Run the query of a trial; yields once it consumes. A restart resumes from the checkpoint."""
         options: SparkOptions = run.options
-        return self._deploy(query_spec(run, options, self._runtime, restart), options.settings)
+        return self._deploy(query_spec(run, options, self._runtime), options.settings)
 
     @contextmanager
     def _deploy(self, spec: QuerySpec, settings: Mapping[str, str]) -> Iterator[Deployment]:

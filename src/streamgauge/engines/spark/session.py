@@ -34,7 +34,7 @@ def session_process(spec: SessionSpec, cores: tuple[int, ...]) -> ProcessSpec:
     )
 
 
-def query_spec(run: JobRun, options: SparkOptions, runtime: Path, restart: int = 0) -> QuerySpec:
+def query_spec(run: JobRun, options: SparkOptions, runtime: Path) -> QuerySpec:
     """What the session is told of a trial."""
     name = f"{run.trial.workload}-{run.trial.number}"
     ends = SourceAndSink(
@@ -46,7 +46,7 @@ def query_spec(run: JobRun, options: SparkOptions, runtime: Path, restart: int =
         numbered=not options.pipeline and "sequence" in dict(run.output.schema),
         partitions=run.endpoints.partitions,
         max_batch=options.max_batch,
-        restart=restart,
+        restart=run.restart,
         consumer=TUNED_CONSUMER if options.profile == "tuned" else {},
     )
     near = runtime if options.profile == "tuned" else run.folder.absolute()
