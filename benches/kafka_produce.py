@@ -29,7 +29,7 @@ from streamgauge.run.driver.journals import p99
 from streamgauge.run.driver.send_schedule import StreamSource, open_source
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 from streamgauge.transports.kafka.brokers.config import BrokerRuntime
-from streamgauge.transports.kafka.brokers.start import broker_runtime, start_brokers, wait_until
+from streamgauge.transports.kafka.brokers.start import installed_runtime, start_brokers, wait_until
 from streamgauge.transports.kafka.client.producer import (
     Producer,
     ProducerKind,
@@ -245,7 +245,7 @@ def main() -> None:
     hide_pandas()
     where = assign_cores(1)
     with tempfile.TemporaryDirectory(prefix="sgb") as name, Launcher(Path(name)) as launcher:
-        runtime = broker_runtime(cache_folder(), launcher, lambda *_: None, where.sut)
+        runtime = installed_runtime(cache_folder(), where.sut)
         with start_brokers(runtime, Path(name) / "logs", launcher) as brokers:
             if where.driver:
                 os.sched_setaffinity(0, where.driver)

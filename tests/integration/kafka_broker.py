@@ -19,7 +19,7 @@ from streamgauge.processes.launch import Launcher
 from streamgauge.processes.placement import assign_cores
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 from streamgauge.transports.kafka.brokers.config import BrokerRuntime
-from streamgauge.transports.kafka.brokers.start import BrokerCluster, broker_runtime, start_brokers, wait_until
+from streamgauge.transports.kafka.brokers.start import BrokerCluster, installed_runtime, start_brokers, wait_until
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.topics import Topic, topic_name
 
@@ -48,9 +48,9 @@ _shared: Shared | None = None
 
 @contextmanager
 def launched() -> Iterator[tuple[Launcher, BrokerRuntime]]:
-    """A launcher, and what brokers run on. Jars that are missing are fetched."""
+    """A launcher, and what brokers run on, as ``make test`` has installed it."""
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
-        yield launcher, broker_runtime(cache_folder(), launcher, lambda *_: None, CORES)
+        yield launcher, installed_runtime(cache_folder(), CORES)
 
 
 def shared() -> Shared:

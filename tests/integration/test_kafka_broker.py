@@ -268,7 +268,7 @@ def test_a_broker_that_was_killed_is_named_and_its_data_are_removed(secured: tup
     (broker,) = brokers.processes
     assert (folder / "kafka-broker-1" / "data").is_dir()
     os.kill(broker.pid, signal.SIGKILL)
-    assert within(10, lambda: brokers.failures == ("kafka broker 1 ended with signal 9",))
+    assert within(10, lambda: brokers.failures == (f"broker 1 at {brokers.cluster.bootstrap} ended with signal 9",))
     assert within(10, lambda: not (folder / "kafka-broker-1").exists())
     assert (folder / "kafka-broker-1.log").exists(), "its log stays"
 

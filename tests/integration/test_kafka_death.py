@@ -79,7 +79,7 @@ def test_both_producers_report_at_the_next_call_which_broker_is_gone(broker: Bro
         with pytest.raises(BrokerUnreachable):
             producer.poll()  # and it reports it again
         producer.close()
-    assert wait_until(lambda: broker.failures == ("kafka broker 1 ended with signal 9",), 10)
+    assert wait_until(lambda: broker.failures == (f"broker 1 at {broker.cluster.bootstrap} ended with signal 9",), 10)
 
 
 def test_all_errors_of_kafka_have_one_base_class() -> None:

@@ -4,11 +4,12 @@ import json
 import time
 
 import pytest
+from experiment_text import write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from streamgauge.model.experiment import Experiment
-from streamgauge.parse import ExperimentError, read, shipped_names, shipped_text, write
+from streamgauge.parse import ExperimentError, read, shipped_names, shipped_text
 
 thorough = settings(deadline=None, max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 TEXTS = [shipped_text(name) for name in shipped_names()]

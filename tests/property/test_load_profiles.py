@@ -36,7 +36,7 @@ profiles = st.one_of(
         st.integers(1000, 10 * SECOND),
         st.integers(2, 50),
     ),
-    st.builds(fluctuating, rates, st.floats(0, 1), st.integers(3, 60 * SECOND)),
+    st.builds(fluctuating, rates, st.one_of(st.just(0.0), rates), st.integers(3, 60 * SECOND)),
     st.builds(replay, st.lists(rates, min_size=1, max_size=8), spans),
 )
 
@@ -132,7 +132,7 @@ def test_each_shape_has_the_rates_that_it_says() -> None:
     spiky = spikes(base=100.0, peak=1000.0, every=10 * SECOND, length=SECOND, duration=20 * SECOND)
     assert [(p.duration // SECOND, p.rate) for p in spiky.pieces] == [(9, 100.0), (1, 1000.0)] * 2
     assert spiky.peak == 1000.0
-    wave = fluctuating(840.0, 1 / 3, 30 * SECOND)
+    wave = fluctuating(840.0, 280.0, 30 * SECOND)
     assert [p.rate for p in wave.pieces] == [840.0, 280.0, 840.0]
     assert ramp(0.0, 100.0, 10 * SECOND).mean_between(0, 10 * SECOND) == 50.0
     assert replay([10.0, 30.0], 2 * SECOND).plan(4 * SECOND).total == 80

@@ -1,6 +1,7 @@
 """Outputs against the reference answer: every difference is found, counted once, and called by its name."""
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import cycle
 
 import numpy as np
@@ -13,6 +14,8 @@ from streamgauge.model.seconds import Account
 from streamgauge.model.units import SECOND
 
 Table = dict[str, npt.NDArray[np.int64]]
+
+compare = partial(compare_outputs, identity=("window_start", "gem_pack_id"))
 
 WINDOW = 8_000_000
 FOREVER = 1 << 62
@@ -35,9 +38,7 @@ def rows(table: Table, which: Iterable[int]) -> Table:
 def check(
     expected: Table, observed: Table, closed: int = FOREVER, watermark: int = 0, lateness: int | None = None
 ) -> Account:
-    return compare_outputs(
-        expected, observed, window=WINDOW, closed=closed, watermark=watermark, lateness=lateness
-    ).account
+    return compare(expected, observed, window=WINDOW, closed=closed, watermark=watermark, lateness=lateness).account
 
 
 def test_the_answer_in_any_order_is_right() -> None:
@@ -56,7 +57,7 @@ def test_no_output_at_all_is_all_lost() -> None:
 
 def test_output_where_none_is_expected_is_wrong() -> None:
     assert check(answer(0, 0), answer(1, 2)) == Account(observed=2, wrong=2, checked=True)
-    assert compare_outputs(answer(0, 0), answer(1, 2), window=WINDOW, closed=0, last_row_wins=True).account.wrong == 2
+    assert compare(answer(0, 0), answer(1, 2), window=WINDOW, closed=0, last_row_wins=True).account.wrong == 2
 
 
 @pytest.mark.parametrize("column", ["sum", "count", "max_due"])
@@ -64,7 +65,7 @@ def test_every_column_that_both_sides_have_is_compared(column: str) -> None:
     expected = answer(5, 10)
     observed = rows(expected, range(50))
     observed[column][17] += 1
-    result = compare_outputs(expected, observed, window=WINDOW, closed=FOREVER)
+    result = compare(expected, observed, window=WINDOW, closed=FOREVER)
     assert result.account == Account(expected=50, observed=50, wrong=1, checked=True)
     assert result.wrong.tolist() == [17]
 
@@ -81,7 +82,7 @@ def test_an_output_of_32_bit_columns_is_the_same_output() -> None:
         **expected,
         "gem_pack_id": expected["gem_pack_id"].astype("i4"),
     }
-    assert compare_outputs(expected, observed, window=WINDOW, closed=FOREVER).account.wrong == 0
+    assert compare(expected, observed, window=WINDOW, closed=FOREVER).account.wrong == 0
 
 
 @pytest.mark.parametrize(
@@ -98,7 +99,7 @@ def test_a_window_or_key_that_never_existed_is_wrong(stranger: tuple[int, int]) 
     expected = answer(5, 10)
     extra = {name: np.append(column, column[0]) for name, column in expected.items()}
     extra["window_start"][-1], extra["gem_pack_id"][-1] = stranger
-    result = compare_outputs(expected, extra, window=WINDOW, closed=FOREVER)
+    result = compare(expected, extra, window=WINDOW, closed=FOREVER)
     assert result.account == Account(expected=50, observed=51, wrong=1, checked=True)
     assert result.wrong.tolist() == [50]
 
@@ -108,7 +109,7 @@ def test_a_second_row_is_a_duplicate_and_with_another_value_also_wrong() -> None
     twice = rows(expected, [*range(50), 7])
     assert check(expected, twice) == Account(expected=50, observed=51, duplicate=1, checked=True)
     twice["sum"][-1] += 1
-    result = compare_outputs(expected, twice, window=WINDOW, closed=FOREVER)
+    result = compare(expected, twice, window=WINDOW, closed=FOREVER)
     assert result.account == Account(expected=50, observed=51, duplicate=1, wrong=1, checked=True)
     assert (result.duplicate.tolist(), result.wrong.tolist()) == ([50], [50])
 
@@ -122,10 +123,10 @@ def test_in_update_mode_the_last_row_is_the_answer() -> None:
     expected = answer(5, 10)
     updates = rows(expected, [*range(50), *range(50)])
     updates["sum"][:50] //= 2
-    result = compare_outputs(expected, updates, window=WINDOW, closed=FOREVER, last_row_wins=True)
+    result = compare(expected, updates, window=WINDOW, closed=FOREVER, last_row_wins=True)
     assert result.account == Account(expected=50, observed=100, checked=True)
     updates["sum"][70] += 1
-    assert compare_outputs(expected, updates, window=WINDOW, closed=FOREVER, last_row_wins=True).wrong.tolist() == [70]
+    assert compare(expected, updates, window=WINDOW, closed=FOREVER, last_row_wins=True).wrong.tolist() == [70]
 
 
 def test_in_update_mode_an_open_window_may_still_be_growing() -> None:
@@ -133,7 +134,7 @@ def test_in_update_mode_an_open_window_may_still_be_growing() -> None:
     growing = rows(expected, range(50))
     growing["sum"] = growing["sum"] - 1
     closed = int(expected["window_start"][0]) + WINDOW
-    result = compare_outputs(expected, growing, window=WINDOW, closed=closed, last_row_wins=True)
+    result = compare(expected, growing, window=WINDOW, closed=closed, last_row_wins=True)
     assert result.wrong.tolist() == list(range(10))
 
 
@@ -142,13 +143,13 @@ def test_in_update_mode_no_window_has_to_close_once_all_events_are_acknowledged(
     expected = answer(5, 10)
     updates = rows(expected, [*range(50), *range(49)])
     updates["sum"][:49] //= 2
-    settled = compare_outputs(expected, updates, window=WINDOW, closed=0, last_row_wins=True, all_acknowledged=True)
+    settled = compare(expected, updates, window=WINDOW, closed=0, last_row_wins=True, all_acknowledged=True)
     assert settled.account == Account(expected=50, observed=99, checked=True, compared=50)
     updates["sum"][70] += 1
     kept = rows(updates, [n for n in range(99) if n not in (3, 53)])
-    found = compare_outputs(expected, kept, window=WINDOW, closed=0, last_row_wins=True, all_acknowledged=True)
+    found = compare(expected, kept, window=WINDOW, closed=0, last_row_wins=True, all_acknowledged=True)
     assert (found.lost.tolist(), found.wrong.tolist()) == ([3], [68])
-    running = compare_outputs(expected, kept, window=WINDOW, closed=0, last_row_wins=True)
+    running = compare(expected, kept, window=WINDOW, closed=0, last_row_wins=True)
     assert (running.account.lost, running.account.wrong, running.account.compared) == (0, 0, 0), "nothing is final yet"
 
 
@@ -168,7 +169,7 @@ def test_a_row_is_late_once_its_window_could_have_closed_and_the_lateness_is_ove
     observed["emitted"] = observed["window_start"] + WINDOW + 500_000 + 100_000
     assert check(expected, observed, watermark=500_000, lateness=100_000).late == 0
     observed["emitted"][3] += 1
-    result = compare_outputs(expected, observed, window=WINDOW, closed=FOREVER, watermark=500_000, lateness=100_000)
+    result = compare(expected, observed, window=WINDOW, closed=FOREVER, watermark=500_000, lateness=100_000)
     assert result.late.tolist() == [3]
     assert check(expected, observed, watermark=500_000).late == 0
 

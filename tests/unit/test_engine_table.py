@@ -10,7 +10,6 @@ from streamgauge.engines.simulated import SimulatedOptions
 from streamgauge.engines.table import (
     Row,
     Wanted,
-    engines_of,
     requirements_of,
     rows,
     transports_of,
@@ -121,11 +120,6 @@ def test_an_engine_without_jobs_implements_nothing() -> None:
     empty = Other()
     empty.jobs = ()
     assert (workloads_of(empty), transports_of(empty), rows({"other": empty})) == (frozenset(), frozenset(), [])
-
-
-def test_the_engines_of_a_workload_are_sorted_and_those_of_any_workload_are_among_them() -> None:
-    assert engines_of("windowed-aggregation") == ["reference", "simulated", "spark"]
-    assert engines_of("downsampling") == ["simulated"]
 
 
 def test_a_simulated_engine_needs_nothing_from_the_system() -> None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
+from experiment_text import write
 from pydantic import Field
 
 from streamgauge.engines.contract import Engine, Job, Layout, Options, Situation, Traits
@@ -12,7 +13,7 @@ from streamgauge.model.experiment import LOAD, Span, TransportChoice, TrialPlan
 from streamgauge.model.options import Duration, Size
 from streamgauge.model.profile import constant, fluctuating, ramp, replay, spikes, steps
 from streamgauge.model.units import SECOND
-from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text, write
+from streamgauge.parse import ExperimentError, objective, read, schema, shipped_names, shipped_text
 
 TOP = "name: x\nworkload: windowed-aggregation\nengine: simulated\n"
 SEARCHED = TOP + "find: sustainable-throughput\nload: {between: [10k/s, 5M/s]}\n"
@@ -110,8 +111,8 @@ def test_the_load_may_follow_from_keys_and_frequency() -> None:
             "{profile: spikes, base: 1k/s, peak: 9k/s, every: 10s, length: 1s}",
             spikes(1e3, 9e3, 10 * SECOND, SECOND, 360 * SECOND),
         ),
-        ("{profile: fluctuating, rate: 840k/s}", fluctuating(840e3, 0.333, 60 * SECOND)),
-        ("{profile: fluctuating, rate: 600/s, low: 300/s, over: 9s}", fluctuating(600.0, 0.5, 9 * SECOND)),
+        ("{profile: fluctuating, rate: 840k/s}", fluctuating(840e3, 840e3 * 0.333, 60 * SECOND)),
+        ("{profile: fluctuating, rate: 600/s, low: 300/s, over: 9s}", fluctuating(600.0, 300.0, 9 * SECOND)),
         ("{profile: replay, rates: [1k/s, 2k/s], step: 5s}", replay([1e3, 2e3], 5 * SECOND)),
     ],
 )

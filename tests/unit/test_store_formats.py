@@ -35,7 +35,9 @@ def test_the_run_of_every_format_keeps_reading(old: Store) -> None:
     assert run.text == sample.TEXT
     assert run.environment["cpu"] == {"model": "Abacus", "usable": [0, 1]}
     assert run.experiment.objectives[1].statistic == "p99"
-    assert [f.sentence for f in run.findings() or []] == ["a holds 700k/s and fails at 730k/s"]
+    ending = run.conclusion()
+    assert ending is not None
+    assert [f.sentence for f in ending.findings] == ["a holds 700k/s and fails at 730k/s"]
 
 
 def test_the_trials_of_every_format_keep_reading(old: Store) -> None:

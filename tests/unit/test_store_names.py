@@ -130,9 +130,6 @@ def test_the_index_can_be_thrown_away(tmp_path: Path, content: bytes | None) -> 
         index.write_bytes(content)
     assert store.runs() == before
     assert index.read_bytes() == written
-    index.write_bytes(content or b"x")
-    store.rebuild_index()
-    assert index.read_bytes() == written
 
 
 def test_the_index_notices_a_run_that_went_on(tmp_path: Path) -> None:
@@ -152,5 +149,5 @@ def test_the_index_is_used(tmp_path: Path) -> None:
         file.write(b" " * len(data))
     os.utime(findings, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     assert store.runs() == before
-    store.rebuild_index()
+    (tmp_path / "index.json").unlink()
     assert store.runs()[0].state == "unreadable"

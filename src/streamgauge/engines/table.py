@@ -74,11 +74,6 @@ def unsupported(engine: Engine, workload: str, transport: str) -> Unsupported | 
     return Unsupported(sentence, tuple(sorted(can or every)))
 
 
-def engines_of(workload: str) -> list[str]:
-    """Names of the engines that implement a workload."""
-    return sorted(n for n, engine in engines().items() if (can := workloads_of(engine)) is None or workload in can)
-
-
 def requirements_of(engine: Engine, options: Any, transport: str) -> Sequence[Requirement]:  # noqa: ANN401
     """What an engine needs from the system to read from a transport; a simulated engine needs nothing."""
     needs: Callable[[Any, str], Sequence[Requirement]] | None = getattr(engine, "requirements", None)

@@ -29,9 +29,6 @@ Table = Mapping[str, Values]
 EMITTED = "emitted"
 """Column of observed rows: their arrival in microseconds since the epoch. It is never compared."""
 
-IDENTITY = ("window_start", "gem_pack_id")
-"""The columns that identify a row: the start of the window, then its keys."""
-
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Comparison:
@@ -67,7 +64,7 @@ def compare_outputs(
     lateness: int | None = None,
     last_row_wins: bool = False,
     all_acknowledged: bool = False,
-    identity: Sequence[str] = IDENTITY,
+    identity: Sequence[str],
     tolerance: float = 0.0,
 ) -> Comparison:
     """Compare the observed rows, in the order of their arrival, with the expected ones. Times are microseconds.

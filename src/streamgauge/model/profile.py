@@ -216,10 +216,10 @@ def spikes(base: float, peak: float, every: int, length: int, duration: int) -> 
     return steps(levels, "spikes")
 
 
-def fluctuating(rate: float, low_share: float, duration: int) -> LoadProfile:
-    """Karimov's experiment 5: the full rate, a low share of it and the full rate again, a third of the time each."""
+def fluctuating(rate: float, low: float, duration: int) -> LoadProfile:
+    """Karimov's experiment 5: the full rate, a low rate and the full rate again, a third of the time each."""
     third = duration // 3
-    return steps([(third, rate), (third, rate * low_share), (duration - 2 * third, rate)], "fluctuating")
+    return steps([(third, rate), (third, low), (duration - 2 * third, rate)], "fluctuating")
 
 
 def replay(rates: list[float], step: int = SECOND) -> LoadProfile:

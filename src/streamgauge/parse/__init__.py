@@ -1,11 +1,10 @@
-"""The experiment file: read with all its problems together, written exactly, and described for editors."""
+"""The experiment file: read with all its problems together, and described for editors."""
 
 from streamgauge.parse.objectives import objective
 from streamgauge.parse.problems import ExperimentError, Problem
 from streamgauge.parse.read import read
 from streamgauge.parse.schema import schema
 from streamgauge.parse.shipped import shipped_names, shipped_text
-from streamgauge.parse.write import write
 
 __all__ = [
     "ExperimentError",
@@ -15,5 +14,4 @@ __all__ = [
     "schema",
     "shipped_names",
     "shipped_text",
-    "write",
 ]

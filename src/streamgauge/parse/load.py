@@ -197,9 +197,7 @@ def _fluctuating(
     if over < 3:
         _note(table, problems, "over", "is too short for three parts")
         return None
-    # Not shapes.fluctuating: a low rate given as a rate must come out as exactly that rate.
-    third = over // 3
-    return shapes.steps([(third, section.rate), (third, low), (over - 2 * third, section.rate)], "fluctuating")
+    return shapes.fluctuating(section.rate, low, over)
 
 
 def _check_shape(

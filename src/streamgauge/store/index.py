@@ -107,10 +107,6 @@ class Index:
         self._root = root
         self._path = root / INDEX
 
-    def discard(self) -> None:
-        """Forget everything."""
-        self._path.unlink(missing_ok=True)
-
     def summaries(self, folders: list[Path]) -> list[RunSummary]:
         """A summary of each folder, newest last."""
         known = self._read()

@@ -204,11 +204,6 @@ class Run:
                 return None
         return read_value(self.path / FINDINGS, "findings", Conclusion)
 
-    def findings(self) -> list[Finding] | None:
-        """The answer, one finding per line of the search; None if there is none yet."""
-        conclusion = self.conclusion()
-        return None if conclusion is None else list(conclusion.findings)
-
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Hold the run, so that no other process writes it. It ends with the process, however that dies."""

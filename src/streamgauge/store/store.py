@@ -83,12 +83,6 @@ class Store:
         """Every run, newest last. One that cannot be read is listed with the reason."""
         return Index(self.root).summaries(self._folders())
 
-    def rebuild_index(self) -> None:
-        """Throw the index away and make it anew from the runs themselves."""
-        index = Index(self.root)
-        index.discard()
-        index.summaries(self._folders())
-
     def find(self, ref: str) -> Run:
         """A run by its id, its experiment's name (the latest), a unique prefix, ``@last`` or ``@last~N``."""
         if last := _LAST.fullmatch(ref):

@@ -70,14 +70,6 @@ class GroundTruth:
             released = (wall_ns + self.outputs["released_ns"] - start_ns) // 1_000
         return released - self.outputs["max_due_us"]
 
-    def firings(self, start_ns: int | None = None, wall_ns: int = 0) -> Ints:
-        """The latency of every firing: that of its latest event."""
-        if not len(self.outputs["firing"]):
-            return np.zeros(0, np.int64)
-        first = np.flatnonzero(np.diff(self.outputs["firing"], prepend=-1))
-        least: Ints = np.minimum.reduceat(self.latencies(start_ns, wall_ns), first)
-        return least
-
 
 def read_ground_truth(folder: Path) -> GroundTruth:
     """Read the log, as far as it is there: a crash may have torn off its end."""

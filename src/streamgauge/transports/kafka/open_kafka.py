@@ -18,7 +18,6 @@ from streamgauge.transports.errors import TransportError
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 from streamgauge.transports.kafka.brokers.start import (
     BrokerCluster,
-    describe_exit,
     installed_runtime,
     start_brokers,
     warm_brokers,
@@ -199,14 +198,7 @@ class OpenKafka:
 
     def failure(self) -> str:
         """A sentence on the local brokers that have ended; empty if all run."""
-        if self._brokers is None:
-            return ""
-        addresses = self._brokers.cluster.bootstrap.split(",")
-        codes = [(process.exit_code(), number) for number, process in enumerate(self._brokers.processes)]
-        gone = [(code, number) for code, number in codes if code is not None]
-        return "; ".join(
-            f"broker {number + 1} at {addresses[number]} ended with {describe_exit(code)}" for code, number in gone
-        )
+        return "; ".join(self._brokers.failures) if self._brokers else ""
 
     def facts(self, leader: int) -> TransportFacts:
         """What is stored with a trial."""

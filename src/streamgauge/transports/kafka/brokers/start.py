@@ -12,12 +12,11 @@ from types import TracebackType
 import numpy as np
 from pydantic import SecretStr
 
-from streamgauge.install.jars import FetchError, Progress, fetch_jars
 from streamgauge.install.java import all_javas, find_java, install_hint
 from streamgauge.install.packages import package_manager
 from streamgauge.install.programs import is_root
 from streamgauge.processes.clock import Clock
-from streamgauge.processes.launch import Launcher, LaunchError
+from streamgauge.processes.launch import LaunchError
 from streamgauge.processes.placement import pin
 from streamgauge.processes.spec import ProcessSpec, RunningProcess, Starter
 from streamgauge.stats.steady import has_stopped_rising
@@ -111,8 +110,9 @@ class BrokerCluster:
     @property
     def failures(self) -> tuple[str, ...]:
         """A sentence for each broker that has ended by itself."""
-        codes = [(process, process.exit_code()) for process in self.processes]
-        return tuple(f"{p.name} ended with {describe_exit(code)}" for p, code in codes if code is not None)
+        brokers = enumerate(zip(self.cluster.bootstrap.split(","), self.processes, strict=True), 1)
+        codes = [(f"broker {number} at {address}", process.exit_code()) for number, (address, process) in brokers]
+        return tuple(f"{broker} ended with {describe_exit(code)}" for broker, code in codes if code is not None)
 
     def stop(self) -> None:
         """Stop all of them at the same time."""
@@ -131,16 +131,8 @@ class BrokerCluster:
         self.stop()
 
 
-def broker_runtime(cache: Path, launcher: Launcher, progress: Progress, cores: tuple[int, ...] = ()) -> BrokerRuntime:
-    """What brokers need: the Java of this machine, and the jars of the user's cache, fetched if they are missing."""
-    java = find_java()
-    if java is None:
-        raise FetchError(f"{install_hint([*all_javas()], package_manager(), is_root())}.")
-    return BrokerRuntime(java.program, fetch_jars(pinned_jars(BROKER), cache, launcher, progress), cores)
-
-
 def installed_runtime(cache: Path, cores: tuple[int, ...]) -> BrokerRuntime:
-    """The same, if the jars are in the user's cache. Raises LaunchError with what to do if they are not."""
+    """What brokers need: a Java, and the jars of the user's cache. Raises LaunchError if one is missing."""
     java, jars = find_java(), pinned_jars(BROKER)
     if java is None:
         raise LaunchError(f"{install_hint([*all_javas()], package_manager(), is_root())}.")

@@ -1,4 +1,4 @@
-"""Writes an experiment as a file with all defaults and units. ``read`` turns it into an equal experiment."""
+"""Writes an experiment as a file with all defaults and units, for tests: ``read`` turns it into an equal experiment."""
 
 import re
 from collections.abc import Iterator, Mapping
