@@ -24,7 +24,6 @@ import numpy as np
 
 from streamgauge.cli.environment import cache_folder
 from streamgauge.engines.spark.explain import BATCH_LOG
-from streamgauge.engines.toolkit import read_log
 from streamgauge.judge import decide, measure
 from streamgauge.model.experiment import Experiment
 from streamgauge.model.seconds import Seconds
@@ -33,7 +32,7 @@ from streamgauge.parse import read
 from streamgauge.run.explore import open_run, setup_of, trial_of
 from streamgauge.run.trial.execute import execute
 from streamgauge.run.trial.setup import DiscardingRecorder, NullObserver, RunContext, RunLimits
-from streamgauge.store.journal import read_rows
+from streamgauge.store.journal import read_columns, read_rows
 
 SHARES = (0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.3, 0.85)
 QUESTION = """
@@ -107,7 +106,7 @@ def hog(core: int, share: float, on: float, off: float) -> Iterator[None]:
 
 def kept(recording: Recording, folder: Path) -> dict[str, Any]:
     """All that the bench needs of one trial, as plain columns."""
-    acks, batches = read_rows(folder / "acks-0"), read_log(folder / BATCH_LOG)
+    acks, batches = read_rows(folder / "acks-0"), read_columns(folder / BATCH_LOG)
     columns = {f"seconds/{name}": column for name, column in recording.seconds.columns.items()}
     columns |= {f"acks/{name}": acks[name].to_numpy() for name in ("time", "published", "served", "acknowledged")}
     return columns | {f"batches/{name}": batches[name] for name in ("time", "input_rows", "trigger_ms")}

@@ -66,7 +66,6 @@ LOGS_BY_NAME = {"streamgauge.processes.launch"}
 FORKS_BY_NAME = {"streamgauge.processes.guard"}
 """A process that it forks ends without the handlers of the one that it comes from."""
 SYSTEMS_UNDER_TEST_BY_NAME = {
-    "streamgauge.engines.toolkit",
     *(f"streamgauge.engines.reference.{part}" for part in ("worker", "delayed_output")),
     *(f"streamgauge.engines.spark.{part}" for part in ("session_process", "batch_log")),
     *(f"streamgauge.engines.spark.connect.{part}" for part in ("positions", "queue")),

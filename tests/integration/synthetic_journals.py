@@ -13,12 +13,11 @@ from streamgauge.analyze.journals import Journals
 from streamgauge.model.facts import COLLECTOR, CONTROLLER, DRIVER, SUT
 from streamgauge.model.layout import Placement
 from streamgauge.model.units import SECOND
-from streamgauge.run.collector.collector import HICCUPS, SECONDS, OutputArchive
-from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, OutputCounts, count_outputs, latency_rows
+from streamgauge.run.collector.collector import OutputArchive
+from streamgauge.run.collector.counts import KIND_NUMBER, OutputCounts, count_outputs, latency_rows
 from streamgauge.run.driver.journals import DriverJournals, SendLog
-from streamgauge.run.monitor.monitor import CORES, ROLES
 from streamgauge.run.trial.assemble import MISSING
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import COLLECTOR_HEALTH, COLLECTOR_SECONDS, CORES, LATENCIES, ROLES, Journal
 from streamgauge.transports.ledger import Acknowledgement, Confirmation
 from streamgauge.transports.queue.attempts import StampedRows
 from streamgauge.transports.queue.outputs import committed_rows
@@ -152,15 +151,15 @@ def collect(folder: Path, length: int, random: Random) -> None:
 
 def count(folder: Path, counts: Sequence[OutputCounts]) -> None:
     """The collector's two journals of counts, and what it wrote of itself."""
-    with Journal(folder / "collector-health", HICCUPS) as health:
+    with Journal(folder / "collector-health", COLLECTOR_HEALTH) as health:
         for number, _ in enumerate(counts):
             health.append({"time": [(number - 1) * SECOND // 3], "hiccup": [number * 7919 % 1000], "behind": [0]})
     with (
-        Journal(folder / "collector-seconds", SECONDS) as seconds,
+        Journal(folder / "collector-seconds", COLLECTOR_SECONDS) as seconds,
         Journal(folder / "collector-latencies", LATENCIES) as cells,
     ):
         for each in counts:
-            seconds.append({name: getattr(each, name) for name in SECONDS.names})
+            seconds.append({name: getattr(each, name) for name in COLLECTOR_SECONDS.names})
             cells.append(latency_rows(each.latencies) if each.latencies else {name: [] for name in LATENCIES.names})
 
 

@@ -20,10 +20,9 @@ from spark_trial import MY_JOB, PLACEMENT, jvm, play_spark, spark_session, spark
 
 from streamgauge.engines.spark.engine import SparkSystem
 from streamgauge.engines.spark.explain import BATCH_LOG
-from streamgauge.engines.toolkit import read_log
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.run.monitor.monitor import available
-from streamgauge.store.journal import read_rows
+from streamgauge.store.journal import read_columns, read_rows
 
 pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores")
 
@@ -71,7 +70,7 @@ def test_latencies_progress_and_explanation_are_recorded(session: SparkSystem, t
     facts, engine = played.recording.facts, played.recording.facts.engine
     assert (engine.name, engine.settings["cores"], engine.settings["profile"]) == ("spark", [*PLACEMENT.sut], "tuned")
     assert {"cores", "batch overhead", "state"} <= {part.what for part in facts.explanation}
-    batches = read_log(tmp_path / BATCH_LOG)
+    batches = read_columns(tmp_path / BATCH_LOG)
     assert batches["input_rows"].sum() == sum(played.recording.seconds["acknowledged"].tolist()) + _tail(played)
     assert max(batches["state_rows"]) > 0
 

@@ -7,11 +7,9 @@ import numpy as np
 from streamgauge.model.layout import Placement
 from streamgauge.model.seconds import Latencies, Seconds
 from streamgauge.model.units import SECOND
-from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES
-from streamgauge.run.driver.journals import SECONDS as DRIVEN
-from streamgauge.run.monitor.monitor import CORES
+from streamgauge.run.collector.counts import KIND_NUMBER
 from streamgauge.run.trial.assemble import MISSING, assemble, newest
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import CORES, DRIVER_SECONDS, LATENCIES, Journal
 
 EVENT_TIME = KIND_NUMBER["event-time"]
 
@@ -21,11 +19,13 @@ class Trial:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.driven = Journal(folder / "driver-0-seconds", DRIVEN)
+        self.driven = Journal(folder / "driver-0-seconds", DRIVER_SECONDS)
         self.latencies = Journal(folder / "collector-latencies", LATENCIES)
 
     def drive(self, *seconds: int) -> None:
-        self.driven.append({name: seconds if name == "second" else [100] * len(seconds) for name in DRIVEN.names})
+        self.driven.append(
+            {name: seconds if name == "second" else [100] * len(seconds) for name in DRIVER_SECONDS.names}
+        )
 
     def come(self, *cells: tuple[int, int, int]) -> None:
         """Second in which outputs were due, bucket, count."""

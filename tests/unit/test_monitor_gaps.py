@@ -8,10 +8,10 @@ from judge_samples import LAG, recording
 from streamgauge.judge import decide, measure
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.units import SECOND
-from streamgauge.run.monitor.monitor import CORES, Monitor
+from streamgauge.run.monitor.monitor import Monitor
 from streamgauge.run.trial.assemble import unwatched
 from streamgauge.run.trial.drain import unmonitored
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import CORES, Journal
 
 
 def looks(folder: Path, *spans: tuple[float, float]) -> None:

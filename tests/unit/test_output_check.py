@@ -13,14 +13,13 @@ from output_samples import ORIGIN, check
 from streamgauge.engines.contract import UserCodeFailed, Watermark
 from streamgauge.engines.spark.batch_log import batch_row
 from streamgauge.engines.spark.explain import BATCHES, watermark
-from streamgauge.engines.toolkit import Log, whole_numbers
 from streamgauge.model.units import SECOND
 from streamgauge.run.collector.counts import KIND_NUMBER
 from streamgauge.run.trial.assemble import MISSING
 from streamgauge.run.trial.custom_result import UserReferenceError
 from streamgauge.run.trial.outputs import OutputCheck
 from streamgauge.stats import buckets
-from streamgauge.store.journal import NumberedParts, read_rows
+from streamgauge.store.journal import GrowingRows, NumberedParts, int64_schema, read_rows
 
 
 def counted(events: pa.Table, params: dict[str, Any]) -> pa.Table:
@@ -240,7 +239,7 @@ def _progress(batch: int, newest: str, mark: str | None, took: int = 5) -> dict[
 
 
 def _log(path: Path, *told: dict[str, Any]) -> Path:
-    log = Log(path, whole_numbers(*BATCHES))
+    log = GrowingRows(path, int64_schema(*BATCHES))
     for each in told:
         log.append({name: np.array([value]) for name, value in batch_row(each, 0).items()})
     log.close()

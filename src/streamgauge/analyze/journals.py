@@ -12,23 +12,29 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from streamgauge.model.facts import TrialFacts
+from streamgauge.store import journal
 from streamgauge.store.journal import GROWING, WHOLE, read_rows
 from streamgauge.store.trials import StoredTrial
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-TICKS = "intended BIGINT, actual BIGINT, count BIGINT"
-ACKS = "time BIGINT, published BIGINT, acknowledged BIGINT, lag BIGINT"
-APPENDS = "intended BIGINT, appended BIGINT, confirmed BIGINT, count BIGINT"
-SAMPLES = (
-    "second BIGINT, offered BIGINT, served BIGINT, drops BIGINT, queue BIGINT, hiccup BIGINT, skew BIGINT, "
-    "clock_step BIGINT"
-)
-HEALTH = "time BIGINT, hiccup BIGINT"
-LATENCIES = "second BIGINT, kind BIGINT, bucket BIGINT, count BIGINT"
-ROLES = "time BIGINT, role STRING, cpu_us BIGINT, run_delay_ns BIGINT"
-CORES = "time BIGINT, core BIGINT, span_us BIGINT, busy_us BIGINT, steal_us BIGINT, foreign_us BIGINT"
+_SQL_TYPES = {pa.int64(): "BIGINT", pa.string(): "STRING"}
+
+
+def _ddl(schema: pa.Schema, *names: str) -> str:
+    """Columns of a journal as Spark reads them."""
+    return ", ".join(f"{name} {_SQL_TYPES[schema.field(name).type]}" for name in names)
+
+
+TICKS = _ddl(journal.TICKS, "intended", "actual", "count")
+ACKS = _ddl(journal.ACKS, "time", "published", "acknowledged", "lag")
+APPENDS = _ddl(journal.APPENDS, "intended", "appended", "confirmed", "count")
+SAMPLES = _ddl(journal.DRIVER_SECONDS, "second", "offered", "served", "drops", "queue", "hiccup", "skew", "clock_step")
+HEALTH = _ddl(journal.COLLECTOR_HEALTH, "time", "hiccup")
+LATENCIES = _ddl(journal.LATENCIES, "second", "kind", "bucket", "count")
+ROLES = _ddl(journal.ROLES, "time", "role", "cpu_us", "run_delay_ns")
+CORES = _ddl(journal.CORES, "time", "core", "span_us", "busy_us", "steal_us", "foreign_us")
 _GLOB = re.compile(r"([\\*?\[\]{}])")
 _SENTENCE = re.compile(r"the driver on core ([0-9, ]+), the system under test on core ([0-9, ]+)")
 

@@ -7,11 +7,9 @@ from pyspark.sql import functions as F
 
 from streamgauge.analyze.journals import union_all
 from streamgauge.model.facts import DRIVER, SUT
-from streamgauge.model.seconds import WINDOW_KINDS, Kind
+from streamgauge.model.seconds import LARGEST_OF_DRIVERS, LATENCY_COLUMNS, SUMMED_BY_DRIVERS, WINDOW_KINDS, Kind
 from streamgauge.model.units import SECOND
-
-_HALF = 1024
-_BITS = 11
+from streamgauge.stats import buckets
 
 
 def floor_division(top: Column, bottom: Column) -> Column:
@@ -36,13 +34,12 @@ def micros(column: Column, kind: str) -> Column:
 
 def bucket(latency: Column) -> Column:
     """The bucket of a latency in microseconds, as in ``stats/buckets.py``. Negative ones have none."""
-    shift = F.greatest(F.length(F.bin(latency)) - _BITS, F.lit(0))  # by the length in bits: a logarithm may round
-    return shift.cast("long") * _HALF + F.call_function("shiftright", latency, shift)
+    bits = F.length(F.bin(latency))  # a logarithm may round
+    shift = F.greatest(bits - buckets.BITS, F.lit(0))
+    return shift.cast("long") * buckets.HALF + F.call_function("shiftright", latency, shift)
 
 
 _SAMPLED = ("offered", "served", "drops", "queue", "hiccup", "skew", "clock_step")
-_LARGEST = ("schedule_lag", "hiccup", "skew", "clock_step")
-_SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
 
 
 def sent(ticks: DataFrame) -> DataFrame:
@@ -115,8 +112,8 @@ def _of_all_drivers(single: DataFrame) -> DataFrame:
     """Counts add up, extremes keep the larger; a driver without an acknowledgement keeps the lag of its last."""
     either = single.groupBy("second").agg(
         F.count("offered").alias("closed"),
-        *(F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in _SUMMED),
-        *(F.max(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in _LARGEST),
+        *(F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in SUMMED_BY_DRIVERS),
+        *(F.max(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in LARGEST_OF_DRIVERS),
         F.max(F.coalesce(F.col("ack_time"), F.lit(-1))).alias("ack_time"),
         F.sum("known_lag").alias("lags"),
     )
@@ -182,15 +179,13 @@ def _parts_per_million(taken: str, span: str) -> Column:
     return floor_division(F.col(taken) * _MILLION, F.greatest(span, F.lit(1)))
 
 
-STAMPS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
-"""The column that a latency is counted from. The live path has the same table (``run/collector/counts.py``)."""
 _MICROS = 1_000_000
 
 
 def with_latencies(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame:
     """Every output with its second, the one in which it was due, its batch, its firing and its latencies in µs."""
     kinds = dict(outputs.dtypes)
-    stamps = {kind: micros(F.col(stamp), kinds[stamp]) for kind, stamp in STAMPS.items() if stamp in kinds}
+    stamps = {kind: micros(F.col(stamp), kinds[stamp]) for kind, stamp in LATENCY_COLUMNS.items() if stamp in kinds}
     emitted = micros(F.col("emitted_us"), kinds["emitted_us"])
     moments = {"second": emitted, "due": stamps.get("event-time", emitted)}
     columns = [floor_division(moment - origin_us, F.lit(_MICROS)).alias(name) for name, moment in moments.items()]
@@ -217,7 +212,7 @@ def output_counts(outputs: DataFrame) -> DataFrame:
 
 def results(outputs: DataFrame) -> DataFrame:
     """Window results: each once in a commit, due with its last event, with the largest latency of its rows."""
-    largest = ("due", *(kind for kind in STAMPS if kind in outputs.columns))
+    largest = ("due", *(kind for kind in LATENCY_COLUMNS if kind in outputs.columns))
     return outputs.groupBy("batch", "firing").agg(*(F.max(f"`{name}`").alias(name) for name in largest))
 
 
@@ -229,13 +224,13 @@ def firing_counts(outputs: DataFrame) -> DataFrame:
 
 def latencies(outputs: DataFrame) -> DataFrame:
     """Counts by second, kind and bucket, of rows and of window results."""
-    of_rows = _by_bucket(outputs, {kind: kind for kind in STAMPS})
+    of_rows = _by_bucket(outputs, {kind: kind for kind in LATENCY_COLUMNS})
     return of_rows.unionByName(_by_bucket(results(outputs), WINDOW_KINDS)) if "firing" in outputs.columns else of_rows
 
 
 def _by_bucket(samples: DataFrame, names: Mapping[Kind, Kind]) -> DataFrame:
     """Counts by second, kind and bucket. A negative latency has no bucket: it is counted apart."""
-    found = [_cell(kind, names[kind]) for kind in STAMPS if kind in samples.columns]
+    found = [_cell(kind, names[kind]) for kind in LATENCY_COLUMNS if kind in samples.columns]
     cells = F.explode(F.array(*found)) if found else F.explode(F.array(_cell(None, "")))
     each = samples.select(F.col("due").alias("second"), cells.alias("cell")).where("cell.latency >= 0")
     by = ("second", F.col("cell.kind").alias("kind"), bucket(F.col("cell.latency")).alias("bucket"))

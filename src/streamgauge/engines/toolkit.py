@@ -1,4 +1,4 @@
-"""What engines have in common: systems that start a process per trial, children with a control channel, and logs."""
+"""What engines have in common: systems that start a process per trial, and children with a control channel."""
 
 import contextlib
 import sys
@@ -7,10 +7,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-from pyarrow import ipc
 from pydantic import BaseModel, ConfigDict, Field
 
 from streamgauge.engines.contract import Deployment, DoesNotScale, Failure, JobRun, Layout, System
@@ -20,8 +16,6 @@ from streamgauge.model.streams import Position
 from streamgauge.processes.control import ControlClient, ControlError, Json, new_token
 from streamgauge.processes.spec import Host, LineReady, ProcessSpec, RunningProcess
 from streamgauge.transports.ledger import offsets_from_json, offsets_to_json
-
-Ints = npt.NDArray[np.int64]
 
 
 def python_package(name: str) -> Requirement:
@@ -200,38 +194,3 @@ class PerTrialSystem:
 def per_trial(deploy: Deploy) -> AbstractContextManager[System]:
     """What ``Engine.start`` returns if nothing is started before a trial: ``deploy`` starts the process of each."""
     return nullcontext(PerTrialSystem(deploy))
-
-
-def whole_numbers(*names: str) -> pa.Schema:
-    """The schema of a log with these columns."""
-    return pa.schema([(name, pa.int64()) for name in names])
-
-
-class Log:
-    """A growing table of whole numbers; what is appended is readable from then on."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._schema = schema
-        self._file = path.open("wb", buffering=0)
-        self._writer = ipc.new_stream(self._file, schema)
-
-    def append(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        """Add rows."""
-        arrays = [pa.array(columns[name], pa.int64()) for name in self._schema.names]
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
-
-    def close(self) -> None:
-        """No more rows."""
-        self._writer.close()
-        self._file.close()
-
-
-def read_log(path: Path) -> dict[str, Ints]:
-    """The columns of a log, as far as it was written: a crash may have torn off its end."""
-    batches: list[pa.RecordBatch] = []
-    with path.open("rb") as file:
-        reader = ipc.open_stream(file)
-        with contextlib.suppress(pa.ArrowInvalid, OSError):  # the last rows may not be whole
-            batches.extend(reader)
-        table = pa.Table.from_batches(batches, reader.schema)
-    return {name: table.column(name).to_numpy() for name in table.schema.names}

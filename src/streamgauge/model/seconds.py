@@ -13,6 +13,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.model.streams import MAX_DUE, MAX_INGESTED
+
 Column = npt.NDArray[np.int64]
 Kind = Literal[
     "event-time",  # one count per output row, in the second in which it was due
@@ -28,6 +30,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 """Everything that is counted by bucket. The order is part of the stored format."""
 OUTPUT_KINDS: tuple[Kind, ...] = KINDS[:2]
 """Latencies of output rows."""
+LATENCY_COLUMNS: dict[Kind, str] = {"event-time": MAX_DUE, "processing-time": MAX_INGESTED}
+"""The columns of outputs from which latencies are counted."""
 WINDOW_KINDS: dict[Kind, Kind] = {
     "event-time": "event-time-windows",
     "processing-time": "processing-time-windows",
@@ -88,6 +92,10 @@ LARGEST = (
     "steal",  # parts per million of the SUT core with the most steal time in the trial that the hypervisor used
 )
 COLUMNS = SUMMED + LATEST + LARGEST
+SUMMED_BY_DRIVERS = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
+"""The SUMMED columns that each load driver records."""
+LARGEST_OF_DRIVERS = ("schedule_lag", "hiccup", "skew", "clock_step")
+"""The LARGEST columns that each load driver records."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -6,6 +6,12 @@ from typing import Final, Literal, NamedTuple
 TIME: Final = "timestamp[us, tz=UTC]"
 """The type of a column that contains moments: microseconds since 1970."""
 
+MAX_DUE: Final = "max_due"
+"""The column of outputs with the due time of the latest event that a row was made from."""
+MAX_INGESTED: Final = "max_ingested"
+"""The column of outputs with the time at which the last of these events was read."""
+WINDOW_END: Final = "window_end"
+
 ColumnType = Literal["int32", "int64", "float64", "text", "timestamp[us, tz=UTC]"]
 
 

@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 
-_HALF = 1024
-_BITS = 11
+HALF = 1024
+"""Buckets of each doubling of the value."""
+BITS = 11
+"""Values of at most so many bits have a bucket each."""
 
 
 def index(micros: npt.ArrayLike) -> Ints:
@@ -20,24 +22,24 @@ def index(micros: npt.ArrayLike) -> Ints:
     if value.size and int(value.min()) < 0:
         raise ValueError("a negative latency has no bucket; count it separately")
     # frexp's exponent is the bit length, exact below 2^53 µs (285 years)
-    shift = np.maximum(np.frexp(value.astype(np.float64))[1].astype(np.int64) - _BITS, 0)
-    result: Ints = shift * _HALF + (value >> shift)
+    shift = np.maximum(np.frexp(value.astype(np.float64))[1].astype(np.int64) - BITS, 0)
+    result: Ints = shift * HALF + (value >> shift)
     return result
 
 
 def lowest(bucket: npt.ArrayLike) -> Ints:
     """Smallest value in the bucket."""
     number = np.asarray(bucket, np.int64)
-    shift = np.maximum(number // _HALF - 1, 0)
-    result: Ints = (number - shift * _HALF) << shift
+    shift = np.maximum(number // HALF - 1, 0)
+    result: Ints = (number - shift * HALF) << shift
     return result
 
 
 def highest(bucket: npt.ArrayLike) -> Ints:
     """Largest value in the bucket; HdrHistogram reports it as the percentile."""
     number = np.asarray(bucket, np.int64)
-    shift = np.maximum(number // _HALF - 1, 0)
-    result: Ints = ((number - shift * _HALF + 1) << shift) - 1
+    shift = np.maximum(number // HALF - 1, 0)
+    result: Ints = ((number - shift * HALF + 1) << shift) - 1
     return result
 
 

@@ -1,10 +1,14 @@
-"""Rows that grow while a trial runs: appended as an Arrow stream, readable at any moment, Parquet when whole."""
+"""The raw logs of a trial: their columns, and tables that grow while it runs.
+
+Rows are appended as an Arrow stream that can be read at any moment. A journal becomes Parquet when it is closed.
+"""
 
 import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,19 +18,66 @@ GROWING = ".arrows"
 WHOLE = ".parquet"
 
 
-class Journal:
-    """One growing table of whole numbers and names. ``close`` turns it into Parquet beside it."""
+Ints = npt.NDArray[np.int64]
+
+
+def int64_schema(*names: str) -> pa.Schema:
+    """The schema of a table with only whole numbers."""
+    return pa.schema([(name, pa.int64()) for name in names])
+
+
+def _of_monitor(texts: tuple[str, ...], *numbers: str) -> pa.Schema:
+    return pa.schema([("time", pa.int64()), *((t, pa.string()) for t in texts), *((n, pa.int64()) for n in numbers)])
+
+
+TICKS = int64_schema("tick", "intended", "actual", "count")
+"""Per send interval, in nanoseconds since the load began: when its events should be sent, when they were, how many."""
+ACKS = int64_schema("time", "published", "served", "acknowledged", "lag")
+APPENDS = int64_schema("intended", "appended", "confirmed", "count")
+"""Per send interval and partition that a broker confirmed, in nanoseconds since the load began."""
+DRIVER_SECONDS = int64_schema(
+    *("second", "offered", "published", "served", "acknowledged", "acks", "drops", "ack_time", "ack_lag", "queue"),
+    *("schedule_lag", "hiccup", "skew", "clock_step", "clock_drift"),
+)
+"""Columns named as in ``model.seconds``; clock_drift in nanoseconds beside them."""
+LATENCIES = int64_schema("second", "kind", "bucket", "count")
+"""Counts of latencies and of delays. The writer numbers the kinds."""
+COLLECTOR_SECONDS = int64_schema("second", "outputs", "firings", "negative")
+COLLECTOR_HEALTH = int64_schema("time", "hiccup", "behind")
+ROLES = _of_monitor(
+    ("role",),
+    *("cpu_us", "run_delay_ns", "rss_bytes", "threads", "processes", "read_bytes", "write_bytes", "rchar", "wchar"),
+)
+CORES = _of_monitor((), "core", "span_us", "busy_us", "steal_us", "ours_us", "foreign_us")
+MACHINE = _of_monitor(
+    (),
+    *("cpu_pressure_us", "memory_pressure_us", "io_pressure_us"),
+    *("loopback_received_bytes", "loopback_sent_bytes", "network_received_bytes", "network_sent_bytes"),
+)
+
+
+class GrowingRows:
+    """A growing table of whole numbers and names. A reader sees each row from the moment at which it is added."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        """``path`` without an ending."""
+        """``path`` may have the ending of a growing table or none."""
         self.path, self.schema = path, schema
         self._file = path.with_suffix(GROWING).open("wb", buffering=0)
         self._writer = ipc.new_stream(self._file, schema)
 
     def append(self, columns: Mapping[str, npt.ArrayLike]) -> None:
-        """Add rows; a reader sees them from now on."""
+        """Add rows."""
         arrays = [pa.array(columns[field.name], field.type) for field in self.schema]
         self._writer.write_batch(pa.record_batch(arrays, schema=self.schema))
+
+    def close(self) -> None:
+        """No more rows."""
+        self._writer.close()
+        self._file.close()
+
+
+class Journal(GrowingRows):
+    """A growing table that ``close`` turns into Parquet beside it."""
 
     def truncate(self) -> None:
         """Remove all rows: they were only for readers of the growing file."""
@@ -35,16 +86,14 @@ class Journal:
         self._file = self.path.with_suffix(GROWING).open("wb", buffering=0)
         self._writer = ipc.new_stream(self._file, self.schema)
 
-    def close(self) -> Path:
-        """No more rows: leave them as Parquet. Where it is."""
-        self._writer.close()
-        self._file.close()
+    def close(self) -> None:
+        """No more rows: leave them as Parquet."""
+        super().close()
         growing, whole = self.path.with_suffix(GROWING), self.path.with_suffix(WHOLE)
         draft = whole.with_suffix(".tmp")
         pq.write_table(read_rows(self.path), draft)
         draft.replace(whole)
         growing.unlink()
-        return whole
 
     def __enter__(self) -> "Journal":
         return self
@@ -70,6 +119,15 @@ def read_rows(path: Path) -> pa.Table:
             for batch in reader:
                 batches.append(batch)
         return pa.Table.from_batches(batches, schema)
+
+
+def read_columns(path: Path) -> dict[str, Ints]:
+    """The rows so far by column; empty if nothing was written yet."""
+    try:
+        table = read_rows(path)
+    except FileNotFoundError:
+        return {}
+    return {name: table.column(name).to_numpy() for name in table.schema.names}
 
 
 class NumberedParts:

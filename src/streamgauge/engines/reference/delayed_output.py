@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from streamgauge.engines.reference.ground_truth import OUTPUT, OUTPUTS
 from streamgauge.engines.reference.windows import ClosedWindows
-from streamgauge.engines.toolkit import Log
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import SteadyWallClock
+from streamgauge.store.journal import GrowingRows
 from streamgauge.transports.contract import OutputWriter
 from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.windowed_aggregation import OUTPUT as SUMS
@@ -36,7 +36,7 @@ class DelayedOutput:
 
     def __init__(self, writer: OutputWriter, query: str, folder: Path, clock: SteadyWallClock) -> None:
         self._writer, self._query, self._clock = writer, query, clock
-        self._log = Log(folder / OUTPUTS, OUTPUT)
+        self._log = GrowingRows(folder / OUTPUTS, OUTPUT)
         self._waiting: list[tuple[int, int, ClosedWindows]] = []
         self._changed = threading.Condition()
         self._firings, self._stopping = 0, False

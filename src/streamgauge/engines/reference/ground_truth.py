@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from streamgauge.engines.reference.schedule import work_begins
-from streamgauge.engines.toolkit import Ints, read_log, whole_numbers
 from streamgauge.model.units import SECOND
+from streamgauge.store.journal import Ints, int64_schema, read_columns
 
 BATCHES = "reference-batches.arrows"
 """A row per batch: taken, due for release and released (monotonic ns), whether the engine was busy without a pause
@@ -19,8 +19,8 @@ _LAST = SECOND
 _IN_TIME = SECOND // 1000
 """Nanoseconds by which batches differ that are equally late."""
 
-BATCH = whole_numbers("took_ns", "finish_ns", "released_ns", "saturated", "cut_us", "events", "total")
-OUTPUT = whole_numbers("firing", "window_start", "gem_pack_id", "max_due_us", "released_ns", "released_us")
+BATCH = int64_schema("took_ns", "finish_ns", "released_ns", "saturated", "cut_us", "events", "total")
+OUTPUT = int64_schema("firing", "window_start", "gem_pack_id", "max_due_us", "released_ns", "released_us")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -73,4 +73,4 @@ class GroundTruth:
 
 def read_ground_truth(folder: Path) -> GroundTruth:
     """Read the log, as far as it is there: a crash may have torn off its end."""
-    return GroundTruth(read_log(folder / BATCHES), read_log(folder / OUTPUTS))
+    return GroundTruth(read_columns(folder / BATCHES), read_columns(folder / OUTPUTS))

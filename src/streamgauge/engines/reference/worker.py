@@ -15,12 +15,13 @@ from streamgauge.engines.reference.engine import POLL, ReferenceOptions, WorkerS
 from streamgauge.engines.reference.ground_truth import BATCH, BATCHES
 from streamgauge.engines.reference.schedule import Schedule
 from streamgauge.engines.reference.windows import Faults, Panes
-from streamgauge.engines.toolkit import ChildSpec, Log, position_notification
+from streamgauge.engines.toolkit import ChildSpec, position_notification
 from streamgauge.model.streams import Position, StreamPartition
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.processes.child import hide_pandas, log, low_latency_mode, on_sigterm, read_spec
 from streamgauge.processes.clock import SteadyWallClock
 from streamgauge.processes.control import ControlServer, Json
+from streamgauge.store.journal import GrowingRows
 from streamgauge.transports.contract import Available
 from streamgauge.transports.registry import transports
 
@@ -48,7 +49,7 @@ class Worker:
         transport = transports()[spec.transport]
         self.reader, self.writer = transport.reader(spec.endpoints), transport.writer(spec.endpoints, SCHEMA)
         self.output = DelayedOutput(self.writer, spec.workload, spec.folder, self.clock)
-        self.log = Log(spec.folder / BATCHES, BATCH)
+        self.log = GrowingRows(spec.folder / BATCHES, BATCH)
         self.position: dict[StreamPartition, int] = {}
         self.done: dict[StreamPartition, int] = {}
         self.dropped: StreamPartition | None = None

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from streamgauge.engines.spark.explain import BATCH_LOG, BATCH_PARTS, BATCHES, NUMBER_LOG, NUMBERS
-from streamgauge.engines.toolkit import Log, whole_numbers
+from streamgauge.store.journal import GrowingRows, int64_schema
 
 JVM_GONE = (Py4JError, OSError)
 """What a call into a JVM that is gone raises."""
@@ -25,7 +25,7 @@ _EVERY = 2.0
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MOMENTS = {"newest_us": "max", "watermark_us": "watermark"}
 """Columns of ``spark-batches`` ← moments of event-time by Spark's names."""
-BATCH_SCHEMA, NUMBER_SCHEMA = whole_numbers(*BATCHES), whole_numbers(*NUMBERS)
+BATCH_SCHEMA, NUMBER_SCHEMA = int64_schema(*BATCHES), int64_schema(*NUMBERS)
 
 
 def batch_row(progress: dict[str, Any], now_ns: int) -> dict[str, int]:
@@ -59,13 +59,13 @@ class BatchRecorder:
     """
 
     def __init__(self) -> None:
-        self._log: Log | None = None
+        self._log: GrowingRows | None = None
         self._query: Any = None
         self._seen = -1
 
     def open(self, folder: Path) -> None:
         """A new trial begins."""
-        self._log, self._query, self._seen = Log(folder / BATCH_LOG, BATCH_SCHEMA), None, -1
+        self._log, self._query, self._seen = GrowingRows(folder / BATCH_LOG, BATCH_SCHEMA), None, -1
 
     def follow(self, query: StreamingQuery) -> None:
         """This is the query of the trial."""
@@ -111,12 +111,12 @@ class JvmSampler:
 
     def start(self, folder: Path) -> None:
         """A new trial begins."""
-        log = Log(folder / NUMBER_LOG, NUMBER_SCHEMA)
+        log = GrowingRows(folder / NUMBER_LOG, NUMBER_SCHEMA)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(log,), name="numbers", daemon=True)
         self._thread.start()
 
-    def _run(self, log: Log) -> None:
+    def _run(self, log: GrowingRows) -> None:
         more = True
         with suppress(*JVM_GONE):
             while more:

@@ -4,12 +4,11 @@ for reading the two journals that the session wrote."""
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from streamgauge.engines.contract import Watermark
-from streamgauge.engines.toolkit import Ints, read_log
 from streamgauge.model.facts import Explanation, MicroBatches
 from streamgauge.model.units import format_count, format_duration, format_share, format_size
+from streamgauge.store.journal import Ints, read_columns
 
 BATCH_LOG, NUMBER_LOG = "spark-batches.arrows", "spark-numbers.arrows"
 BATCH_PARTS = {
@@ -56,9 +55,8 @@ def watermark(path: Path) -> Watermark | None:
     Spark puts out the windows up to the watermark of a micro-batch in this micro-batch, so they are all out when it is
     done. The watermark itself comes from the events of the one before.
     """
-    try:
-        batches = read_log(path)
-    except (FileNotFoundError, pa.ArrowInvalid):  # nothing was written yet
+    batches = read_columns(path)
+    if not batches:
         return None
     done = batches["add_batch_ms"] > 0  # Spark also tells of moments at which it had nothing to do
     passed, newest = (batches[name][done] for name in ("watermark_us", "newest_us"))
@@ -70,9 +68,8 @@ def watermark(path: Path) -> Watermark | None:
 
 
 def _between(path: Path, since_ns: int, until_ns: int) -> Columns:
-    try:
-        columns = read_log(path)
-    except (FileNotFoundError, pa.ArrowInvalid):  # nothing was written yet
+    columns = read_columns(path)
+    if not columns:
         return {}
     inside = (columns["time"] >= since_ns) & (columns["time"] <= until_ns)
     return {name: column[inside] for name, column in columns.items()}

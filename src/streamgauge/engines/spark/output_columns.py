@@ -7,10 +7,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StructType, TimestampNTZType, TimestampType
 
+from streamgauge.model.seconds import LATENCY_COLUMNS
+from streamgauge.model.streams import WINDOW_END
+
 RESERVED = ("batch", "emitted_us")
 """Columns that the collector adds to every output."""
-MOMENTS = ("max_due", "max_ingested")
-"""Columns from which latencies are counted."""
 
 
 def unfit(outputs: StructType) -> str:
@@ -25,7 +26,7 @@ def unfit(outputs: StructType) -> str:
     for field in outputs.fields:
         nested = isinstance(field.dataType, (ArrayType, MapType, StructType))
         moment = isinstance(field.dataType, (TimestampType, TimestampNTZType, LongType))
-        if (field.name in MOMENTS and not moment) or (field.name == "window_end" and nested):
+        if (field.name in LATENCY_COLUMNS.values() and not moment) or (field.name == WINDOW_END and nested):
             return (
                 f"outputs the column {field.name!r} as {field.dataType.simpleString()}, but it must be a timestamp; "
                 "cast or rename it"

@@ -20,7 +20,7 @@ from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlClient, ControlError, ControlRefused, Json
 from streamgauge.processes.launch import Launcher, LaunchError, Process
-from streamgauge.run.driver.journals import Ints, p99
+from streamgauge.run.driver.journals import p99
 from streamgauge.run.driver.specs import (
     MILLI,
     CollectorControl,
@@ -33,7 +33,7 @@ from streamgauge.run.driver.specs import (
     null_consumer_process,
 )
 from streamgauge.store.durable import make_folder
-from streamgauge.store.journal import read_rows
+from streamgauge.store.journal import Ints, read_rows
 from streamgauge.transports.contract import ChannelSpec, OpenTransport
 from streamgauge.transports.ledger import offsets_from_json
 from streamgauge.transports.registry import transports

@@ -15,7 +15,6 @@ from streamgauge.processes.child import HiccupMeter, hide_pandas, log, low_laten
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlRefused, ControlServer, Json
 from streamgauge.run.collector.counts import (
-    LATENCIES,
     OutputCounts,
     UpdateTracker,
     WindowResultCounter,
@@ -24,14 +23,12 @@ from streamgauge.run.collector.counts import (
     latency_rows,
 )
 from streamgauge.run.driver.specs import CollectorSpec, read_envelope
-from streamgauge.store.journal import Journal, NumberedParts
+from streamgauge.store.journal import COLLECTOR_HEALTH, COLLECTOR_SECONDS, LATENCIES, Journal, NumberedParts
 from streamgauge.transports.contract import OutputRows, OutputSource, OutputsUnreadable
 from streamgauge.transports.errors import TransportError
 from streamgauge.transports.registry import transports
 from streamgauge.transports.schemas import schema_of
 
-SECONDS = pa.schema([(n, pa.int64()) for n in ("second", "outputs", "firings", "negative")])
-HICCUPS = pa.schema([(n, pa.int64()) for n in ("time", "hiccup", "behind")])
 _MAX_ROWS = 1 << 20
 _WRITE_INTERVAL = 1.0
 _POLL_TIMEOUT = 0.1
@@ -71,9 +68,9 @@ class Collector:
         self.spec, self.clock, self.source = spec, Clock(), source
         self.wall_ns, self.start_ns = self.clock.wall_ns(), self.clock.monotonic_ns()
         self.archive = OutputArchive(spec.folder)
-        self.seconds = Journal(spec.folder / "collector-seconds", SECONDS)
+        self.seconds = Journal(spec.folder / "collector-seconds", COLLECTOR_SECONDS)
         self.latencies = Journal(spec.folder / "collector-latencies", LATENCIES)
-        self.health = Journal(spec.folder / "collector-health", HICCUPS)
+        self.health = Journal(spec.folder / "collector-health", COLLECTOR_HEALTH)
         self.hiccups = HiccupMeter()
         self.terminated = False
         self.error = ""
@@ -174,7 +171,8 @@ class Collector:
     def write_journals(self, counts: list[OutputCounts]) -> None:
         """What was counted goes into the journals, the outputs to the disk."""
         if counts:
-            self.seconds.append({name: [v for c in counts for v in getattr(c, name)] for name in SECONDS.names})
+            names = COLLECTOR_SECONDS.names
+            self.seconds.append({name: [v for c in counts for v in getattr(c, name)] for name in names})
         cells = [cell for c in counts for cell in c.latencies if len(cell[2])]
         if cells:
             self.latencies.append(latency_rows(cells))

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from streamgauge.model.seconds import WINDOW_KINDS, Kind
+from streamgauge.model.seconds import LATENCY_COLUMNS, WINDOW_KINDS, Kind
+from streamgauge.model.streams import MAX_DUE
 from streamgauge.stats import buckets
+from streamgauge.store.journal import LATENCIES, Ints
 
-Ints = npt.NDArray[np.int64]
-LATENCY_COLUMNS: dict[Kind, str] = {"event-time": "max_due", "processing-time": "max_ingested"}
 KIND_NUMBER: dict[Kind, int] = {
     "event-time": 0,
     "processing-time": 1,
@@ -25,9 +24,8 @@ KIND_NUMBER: dict[Kind, int] = {
     "missing": 6,
     "missing-windows": 7,
 }
+"""The numbers of the kinds in the journal of latencies."""
 MICROS = 1_000_000
-LATENCIES = pa.schema([(n, pa.int64()) for n in ("second", "kind", "bucket", "count")])
-"""Columns of a journal of latencies; the kinds are numbered as in KIND_NUMBER."""
 
 Cells = tuple[Ints, int, Ints, Ints]
 """Counts of one kind (see KIND_NUMBER): seconds, the kind, buckets and how many of each."""
@@ -188,9 +186,9 @@ class UpdateTracker:
 
     def add(self, table: pa.Table) -> None:
         """Take some outputs, in the order in which they were emitted."""
-        if not {*self._identity, LATENCY_COLUMNS["event-time"]} <= {*table.schema.names}:
+        if not {*self._identity, MAX_DUE} <= {*table.schema.names}:
             return
-        self._kept.append(table.select([*self._identity, LATENCY_COLUMNS["event-time"], "emitted_us"]))
+        self._kept.append(table.select([*self._identity, MAX_DUE, "emitted_us"]))
         if self.rows > self._most:
             rows, ends = self._first_and_last()
             self._kept = [rows.take(pc.unique(pa.concat_arrays(ends)).sort())]

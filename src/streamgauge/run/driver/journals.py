@@ -7,34 +7,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
 from streamgauge.model.seconds import Kind
 from streamgauge.model.units import SECOND
 from streamgauge.stats import buckets
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import ACKS, APPENDS, DRIVER_SECONDS, LATENCIES, TICKS, Ints, Journal
 from streamgauge.transports.ledger import Acknowledgement, Confirmation
 
-Ints = npt.NDArray[np.int64]
-
-
-def _whole(*names: str) -> pa.Schema:
-    return pa.schema([(name, pa.int64()) for name in names])
-
-
-TICKS = _whole("tick", "intended", "actual", "count")
-"""Per send interval, in nanoseconds since the load began: when its events should be sent, when they were, how many."""
-ACKS = _whole("time", "published", "served", "acknowledged", "lag")
-APPENDS = _whole("intended", "appended", "confirmed", "count")
-"""Per send interval and partition that a broker confirmed, in nanoseconds since the load began."""
-SECONDS = _whole(
-    *("second", "offered", "published", "served", "acknowledged", "acks", "drops", "ack_time", "ack_lag", "queue"),
-    *("schedule_lag", "hiccup", "skew", "clock_step", "clock_drift"),
-)
-"""Columns named as in ``model.seconds``; clock_drift in nanoseconds beside them."""
-DELAYS = _whole("second", "kind", "bucket", "count")
 DELAY_NUMBER: dict[Kind, int] = {"send-delay": 0, "append-delay": 1}
+"""The numbers of the kinds in the journal of delays."""
 
 
 class SendLog:
@@ -100,8 +81,8 @@ class DriverJournals:
         self._sends, self._confirmed_only = sends, confirmed
         self._send_rows = Journal(folder / f"ticks-{driver}", TICKS)
         self._ack_rows = Journal(folder / f"acks-{driver}", ACKS)
-        self._second_rows = Journal(folder / f"driver-{driver}-seconds", SECONDS)
-        self._delay_rows = Journal(folder / f"driver-{driver}-delays", DELAYS)
+        self._second_rows = Journal(folder / f"driver-{driver}-seconds", DRIVER_SECONDS)
+        self._delay_rows = Journal(folder / f"driver-{driver}-delays", LATENCIES)
         self._append_rows = Journal(folder / f"appends-{driver}", APPENDS) if confirmed else None
         self._unconfirmed: list[Confirmation] = []
         self._written_sends = self._counted_sends = self._acknowledged = 0

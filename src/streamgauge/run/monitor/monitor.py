@@ -15,25 +15,9 @@ from streamgauge.model.units import SECOND
 from streamgauge.processes import procfs
 from streamgauge.processes.clock import Clock
 from streamgauge.run.monitor.usage import Role, Row, Snapshot, Thread, core_rows, machine_row, members, role_rows
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import CORES, MACHINE, ROLES, Journal
 
 _PROC = Path("/proc")
-
-
-def _schema(texts: tuple[str, ...], *numbers: str) -> pa.Schema:
-    return pa.schema([("time", pa.int64()), *((t, pa.string()) for t in texts), *((n, pa.int64()) for n in numbers)])
-
-
-ROLES = _schema(
-    ("role",),
-    *("cpu_us", "run_delay_ns", "rss_bytes", "threads", "processes", "read_bytes", "write_bytes", "rchar", "wchar"),
-)
-CORES = _schema((), "core", "span_us", "busy_us", "steal_us", "ours_us", "foreign_us")
-MACHINE = _schema(
-    (),
-    *("cpu_pressure_us", "memory_pressure_us", "io_pressure_us"),
-    *("loopback_received_bytes", "loopback_sent_bytes", "network_received_bytes", "network_sent_bytes"),
-)
 
 
 def available() -> bool:

@@ -3,39 +3,35 @@
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from streamgauge.model.facts import DRIVER, SUT, RoleUsage, RowLatencies, UpdateLatencies
 from streamgauge.model.layout import Placement
-from streamgauge.model.seconds import Kind, Latencies, Seconds
+from streamgauge.model.seconds import LARGEST_OF_DRIVERS, SUMMED_BY_DRIVERS, Kind, Latencies, Seconds
 from streamgauge.model.units import SECOND
 from streamgauge.run.collector.counts import FIRST_ROW, KIND_NUMBER, LAST_ROW
 from streamgauge.run.driver.journals import DELAY_NUMBER
 from streamgauge.stats import buckets
-from streamgauge.store.journal import read_rows
+from streamgauge.store.journal import Ints, read_columns
 
-Ints = npt.NDArray[np.int64]
 Rows = dict[str, Ints]
 
 MISSING = "missing-latencies"
 """Journal of the latencies that outputs have at least which never came."""
-_SUMMED = ("offered", "published", "served", "acknowledged", "acks", "drops", "queue")
-_LARGEST = ("schedule_lag", "hiccup", "skew", "clock_step")
 
 
 def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None = None) -> Seconds:
     """The seconds of a trial that every driver has closed, at most the first ``stop``."""
-    parts = [_rows(folder / f"driver-{n}-seconds") for n in range(drivers)]
+    parts = [read_columns(folder / f"driver-{n}-seconds") for n in range(drivers)]
     length = min(len(p.get("second", ())) for p in parts)
     length = length if stop is None else min(length, stop)
     columns = _driven([{name: column[:length] for name, column in p.items()} for p in parts], length)
-    collected = _rows(folder / "collector-seconds")
+    collected = read_columns(folder / "collector-seconds")
     for name in ("outputs", "firings", "negative"):
         columns[name] = _by_second(collected, name, length)
-    columns["collector_hiccup"] = _largest(_rows(folder / "collector-health"), "hiccup", length)
+    columns["collector_hiccup"] = _largest(read_columns(folder / "collector-health"), "hiccup", length)
     columns |= _watched(folder, length, placement)
-    kinds = _latencies([_rows(folder / name) for name in ("collector-latencies", MISSING)], KIND_NUMBER, length)
-    kinds |= _latencies([_rows(folder / f"driver-{n}-delays") for n in range(drivers)], DELAY_NUMBER, length)
+    kinds = _latencies([read_columns(folder / name) for name in ("collector-latencies", MISSING)], KIND_NUMBER, length)
+    kinds |= _latencies([read_columns(folder / f"driver-{n}-delays") for n in range(drivers)], DELAY_NUMBER, length)
     return Seconds(0, columns, kinds)
 
 
@@ -52,21 +48,14 @@ def newest(before: Seconds, now: Seconds) -> Seconds:
     return Seconds(stretch.start, stretch.columns, kinds)
 
 
-def _rows(path: Path) -> Rows:
-    """A journal's columns; nothing if nobody has written it yet."""
-    try:
-        table = read_rows(path)
-    except FileNotFoundError:
-        return {}
-    return {name: table.column(name).to_numpy() for name in table.schema.names}
-
-
 def _driven(parts: list[Rows], length: int) -> dict[str, Ints]:
     """The drivers' own seconds as one: counts add up, extremes keep the larger."""
     if not length:
-        return {name: np.zeros(0, np.int64) for name in (*_SUMMED, *_LARGEST, "ack_time", "ack_lag")}
-    columns = {name: np.sum([p[name] for p in parts], axis=0) for name in _SUMMED}
-    columns |= {name: np.max([p[name] for p in parts], axis=0) for name in _LARGEST}
+        return {
+            name: np.zeros(0, np.int64) for name in (*SUMMED_BY_DRIVERS, *LARGEST_OF_DRIVERS, "ack_time", "ack_lag")
+        }
+    columns = {name: np.sum([p[name] for p in parts], axis=0) for name in SUMMED_BY_DRIVERS}
+    columns |= {name: np.max([p[name] for p in parts], axis=0) for name in LARGEST_OF_DRIVERS}
     columns["ack_time"] = np.max([p["ack_time"] for p in parts], axis=0)
     # drivers are acknowledged one after the other: one without an acknowledgement keeps the lag of its last
     lags = np.sum([_last_known(p["ack_lag"]) for p in parts], axis=0)
@@ -98,7 +87,7 @@ def _largest(rows: Rows, name: str, length: int) -> Ints:
 
 def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
     """What the monitor saw, row by row in the second in which its look ended."""
-    roles, cores = _rows(folder / "monitor-roles"), _rows(folder / "monitor-cores")
+    roles, cores = read_columns(folder / "monitor-roles"), read_columns(folder / "monitor-cores")
     sut_cpu, driver_cpu, waited = (
         _of_role(roles, role, source, length)
         for role, source in ((SUT, "cpu_us"), (DRIVER, "cpu_us"), (DRIVER, "run_delay_ns"))
@@ -155,7 +144,7 @@ def unwatched(folder: Path, stop: int) -> float:
 
     A row covers the time since the look before it, so a late look leaves nothing out.
     """
-    rows = _rows(folder / "monitor-cores")
+    rows = read_columns(folder / "monitor-cores")
     if not rows or not len(rows["core"]):
         return float(stop)
     mine = rows["core"] == rows["core"][0]
@@ -168,7 +157,7 @@ def unwatched(folder: Path, stop: int) -> float:
 
 def role_usage(folder: Path, role: str, start: int, stop: int) -> RoleUsage | None:
     """What a role used on average in these seconds; None if the monitor has no row of it."""
-    rows, length = _rows(folder / "monitor-roles"), stop - start
+    rows, length = read_columns(folder / "monitor-roles"), stop - start
     if length <= 0 or not rows or not np.any(rows["role"] == role):
         return None
     cpu, read, written = (
@@ -183,7 +172,7 @@ def update_latencies(folder: Path, start: int, stop: int) -> UpdateLatencies:
 
     Empty if a window is emitted once.
     """
-    rows = _rows(folder / "collector-latencies")
+    rows = read_columns(folder / "collector-latencies")
     return UpdateLatencies(*(_row_latencies(rows, kind, start, stop) for kind in (FIRST_ROW, LAST_ROW)))
 
 

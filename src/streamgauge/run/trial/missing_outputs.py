@@ -12,10 +12,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.judge.comparable_rows import CannotCompareError, timestamps
-from streamgauge.run.collector.counts import KIND_NUMBER, LATENCIES, LATENCY_COLUMNS, Cells, bucket_counts, latency_rows
+from streamgauge.model.streams import MAX_DUE, WINDOW_END
+from streamgauge.run.collector.counts import KIND_NUMBER, Cells, bucket_counts, latency_rows
 from streamgauge.run.trial.assemble import MISSING
-from streamgauge.run.trial.custom_result import WINDOW_END
-from streamgauge.store.journal import Journal
+from streamgauge.store.journal import LATENCIES, Journal
 
 Ints = npt.NDArray[np.int64]
 _MICRO = 1_000
@@ -71,7 +71,7 @@ def of_users(rows: pa.Table, absent: Sequence[int], closed: int, end: int, origi
     Without ``max_due``, the latest event of a row was due before its window ended: the latency is longer than the time
     since then. Windows that end after ``closed`` could not be out.
     """
-    stamp, ends = (_micros(rows, name) for name in (LATENCY_COLUMNS["event-time"], WINDOW_END))
+    stamp, ends = (_micros(rows, name) for name in (MAX_DUE, WINDOW_END))
     nowhere = np.full(len(rows), -1, np.int64)
     known = nowhere if stamp is None else stamp
     until = nowhere if ends is None else ends

@@ -16,9 +16,10 @@ from streamgauge.judge.outputs import EMITTED, closed_until, compare_outputs
 from streamgauge.model.options import Params
 from streamgauge.model.profile import Plan
 from streamgauge.model.seconds import Account
+from streamgauge.model.streams import MAX_DUE, WINDOW_END
 from streamgauge.model.trial import Trial
-from streamgauge.run.collector.counts import LATENCY_COLUMNS, countable
-from streamgauge.run.trial.custom_result import WINDOW_END, CustomResult, UserReferenceError
+from streamgauge.run.collector.counts import countable
+from streamgauge.run.trial.custom_result import CustomResult, UserReferenceError
 from streamgauge.run.trial.missing_outputs import Missing, of_users
 from streamgauge.run.trial.processes import plan_length
 from streamgauge.run.trial.reference_function import ONE_CALL, UserReference
@@ -202,13 +203,13 @@ class OutputCheck:
             identity=self._contract.identity,
             tolerance=self._contract.tolerance,
         )
-        if end is not None and LATENCY_COLUMNS["event-time"] in self._expected:
+        if end is not None and MAX_DUE in self._expected:
             self._missing(self._expected, found.absent, end).keep(folder)
         return replace(found.account, first_close=self._first_close(self._expected))
 
     def _missing(self, answer: Columns, absent: Ints, end: int) -> Missing:
         """The rows of the workload's own answer that did not come; windows that could not be out are left out."""
-        starts, stamps = answer[self._contract.identity[0]], answer[LATENCY_COLUMNS["event-time"]]
+        starts, stamps = answer[self._contract.identity[0]], answer[MAX_DUE]
         due = self._events_published if self._contract.one_output_per_event else self._closed_by(self.published)
         came = np.ones(len(starts), bool)
         came[absent] = False
@@ -262,7 +263,7 @@ def _outputs(folder: Path) -> pa.Table | None:
 def _stamped(table: pa.Table | None) -> bool:
     """Whether outputs have the due time of their latest event, or none came: otherwise no latency of those that came is
     known, and those that never came would be all there are."""
-    return table is None or LATENCY_COLUMNS["event-time"] in countable(table)[0].column_names
+    return table is None or MAX_DUE in countable(table)[0].column_names
 
 
 def _observed(table: pa.Table | None, expected: Columns, identity: Sequence[str]) -> Columns:

@@ -23,6 +23,20 @@ _LOGIN_MODULES: dict[Mechanism, str] = {
 }
 
 
+def missing_setting(
+    mechanism: Mechanism | None, login: tuple[object, object], certificate: tuple[object, object]
+) -> tuple[str, str] | None:
+    """The setting that needs another one, and a sentence with both; None if none is missing.
+
+    ``login`` is user and password, ``certificate`` is the certificate of the client and its key.
+    """
+    if mechanism is not None and not all(login):
+        return "mechanism", f"{mechanism} needs user and password"
+    if (certificate[0] is None) != (certificate[1] is None):
+        return "certificate", "certificate and key need each other; set both, or none"
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Security:
     """How clients of a cluster connect: with TLS, SASL, or both. Certificates and keys are PEM files."""
@@ -42,10 +56,9 @@ class Security:
     password: SecretStr | None = None
 
     def __post_init__(self) -> None:
-        if self.mechanism is not None and not (self.user and self.password):
-            raise ValueError(f"{self.mechanism} needs user and password")
-        if (self.certificate is None) != (self.key is None):
-            raise ValueError("certificate and key need each other; set both, or none")
+        missing = missing_setting(self.mechanism, (self.user, self.password), (self.certificate, self.key))
+        if missing is not None:
+            raise ValueError(missing[1])
 
     @property
     def protocol(self) -> str:

@@ -19,7 +19,7 @@ from pydantic_core import PydanticCustomError
 from streamgauge.model.options import Count, Duration, Options, Size
 from streamgauge.model.units import SECOND
 from streamgauge.transports.kafka.client.producer import Acks, Compression, ProducerKind, ProducerSettings
-from streamgauge.transports.kafka.cluster import Cluster, Mechanism, Security
+from streamgauge.transports.kafka.cluster import Cluster, Mechanism, Security, missing_setting
 from streamgauge.transports.kafka.formats.columns import FormatName
 
 MAX_BROKERS = 5
@@ -87,12 +87,11 @@ class ClusterOptions(Options):
 
     @model_validator(mode="after")
     def _consistent(self) -> "ClusterOptions":
-        if self.mechanism and not (self.user and self.password):
-            raise _combination("mechanism", f"{self.mechanism} needs user and password")
+        missing = missing_setting(self.mechanism, (self.user, self.password), (self.certificate, self.key))
+        if missing is not None:
+            raise _combination(*missing)
         if not self.mechanism and (self.user or self.password):
             raise _combination("user", "user and password need mechanism, for example SCRAM-SHA-512")
-        if (self.certificate is None) != (self.key is None):
-            raise _combination("certificate", "certificate and key need each other; set both, or none")
         if not self.tls and (self.authority or self.certificate):
             raise _combination("tls", "authority and certificate need tls: true")
         if "@" in self.bootstrap:  # it may be a password, so it is not repeated
