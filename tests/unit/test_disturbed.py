@@ -11,7 +11,8 @@ from streamgauge.judge import decide, measure
 from streamgauge.judge.disturbed import burst
 from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.objective import Objective
-from streamgauge.model.trial import Ending, Recording
+from streamgauge.model.seconds import Account
+from streamgauge.model.trial import Ending, Outcome, Recording
 from streamgauge.model.units import SECOND
 
 QUEUE = objective("queue", "<=", 0.5, relative=True)
@@ -86,9 +87,67 @@ def test_a_latency_queue_or_lag_growth_that_failed_proves_nothing_if_more_than_f
     assert judge(happened, LAG, objective("lag-growth", "<", -1e9)).kind is kind
 
 
-@pytest.mark.parametrize("ending", ["crashed", "stalled", "dropped", "queue-full"])
-def test_a_system_that_ended_while_others_took_much_is_invalid(ending: Ending) -> None:
-    assert judge(recording(walk(0.0), ending=ending, foreign=200_000)).kind is VerdictKind.INVALID
+@pytest.mark.parametrize("ending", ["crashed", "dropped"])
+def test_case_13_a_system_that_crashed_or_disconnected_failed_whatever_others_took(ending: Ending) -> None:
+    verdict = judge(recording(walk(0.0), ending=ending, foreign=200_000))
+    assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.FAILED, False, False)
+    assert verdict.reasons[-1] == (
+        "other processes used 20% of the CPU of the system under test, which does not explain the failure"
+    )
+    assert len(judge(recording(walk(0.0), ending=ending, foreign=9_000)).reasons) == 1
+    starved = judge(recording(walk(0.0), ending=ending, run_delay=0.2 * SECOND))
+    assert starved.kind is VerdictKind.FAILED
+    assert starved.reasons[-1].startswith("also: the load driver waited for a CPU 20% of the time")
+
+
+def test_a_queue_that_was_full_while_others_took_much_is_invalid() -> None:
+    assert judge(recording(walk(0.0), ending="queue-full", foreign=200_000)).kind is VerdictKind.INVALID
+
+
+@pytest.mark.parametrize("ending", ["crashed", "dropped"])
+def test_case_13_a_system_that_crashed_after_a_short_burst_failed(ending: Ending) -> None:
+    """Its lag does not return to its floor after the burst, because it is gone."""
+    lag = np.concatenate([np.zeros(50), np.linspace(0.4, 4, 10)])
+    happened = replace(foreign_load(lag, 0.3, 50, 53), outcome=Outcome(ending, "exit code 137"))
+    assert burst(happened.trial, happened.seconds) is not None
+    assert judge(happened).kind is VerdictKind.FAILED
+
+
+def stalled(share: float, start: int, stop: int, silent: int = 30) -> Recording:
+    """A minute in which the system acknowledged nothing after ``silent`` seconds; others took a share in some."""
+    level = np.concatenate([np.zeros(silent), np.arange(1.0, 61 - silent)])
+    happened = foreign_load(level, share, start, stop)
+    columns = {name: column.copy() for name, column in happened.seconds.columns.items()}
+    columns["ack_time"][silent:] = -1
+    columns["acks"][silent:] = columns["acknowledged"][silent:] = 0
+    return replace(happened, seconds=replace(happened.seconds, columns=columns), outcome=Outcome("stalled"))
+
+
+@pytest.mark.parametrize(
+    ("share", "start", "stop", "kind"),
+    [
+        (0.3, 30, 33, VerdictKind.FAILED),  # a burst at the moment at which it stalled: 2.9 % on average
+        (0.3, 20, 30, VerdictKind.FAILED),  # before it stalled
+        (0.9, 0, 29, VerdictKind.FAILED),
+        (0.04, 0, 60, VerdictKind.FAILED),
+        (0.06, 0, 60, VerdictKind.INVALID),
+        (0.3, 30, 60, VerdictKind.INVALID),
+    ],
+)
+def test_case_13_a_stall_proves_nothing_only_if_others_took_much_while_nothing_was_acknowledged(
+    share: float, start: int, stop: int, kind: VerdictKind
+) -> None:
+    verdict = judge(stalled(share, start, stop))
+    assert verdict.kind is kind
+    if kind is VerdictKind.INVALID:
+        assert "while it acknowledged nothing (limit 5%), so the stall proves nothing" in verdict.reasons[0]
+
+
+def test_case_13_a_burst_does_not_excuse_lost_outputs_on_the_queue() -> None:
+    lag = np.concatenate([np.zeros(40), np.linspace(0.4, 4, 10), np.linspace(3.9, 3, 10)])
+    account = Account(expected=100, observed=99, lost=1, checked=True)
+    verdict = judge(replace(foreign_load(lag, 0.5, 40, 50), outcome=Outcome(account=account)))
+    assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
 
 
 def test_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_repeated() -> None:

@@ -6,7 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from streamgauge.judge.disturbed import MAX_FOREIGN_SHARE, MAX_RUN_DELAY_SHARE, Mask, burst, until_renewal
+from streamgauge.judge.disturbed import (
+    MAX_FOREIGN_SHARE,
+    MAX_RUN_DELAY_SHARE,
+    Mask,
+    burst,
+    taken_while_silent,
+    until_renewal,
+)
 from streamgauge.judge.generator import generator_faults, unless_explained
 from streamgauge.judge.measure import measure
 from streamgauge.judge.objectives import INCORRECT, evaluate, has_runaway_lag, trend_evidence
@@ -19,6 +26,8 @@ from streamgauge.model.units import SECOND, format_count, format_duration, forma
 
 MAX_CLOCK_STEP = SECOND // 100
 MIN_NOISE = 0.6 * ASSUMED_ERROR
+_NOT_BY_OTHERS = ("crashed", "dropped")
+"""Endings that no other process causes: less CPU time makes a system slower, but does not end it."""
 
 
 def decide(recording: Recording, measured: Measurement, objectives: Sequence[Objective]) -> Verdict:
@@ -41,8 +50,17 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if faults:
         return _with_driver_faults([*faults, *starved], recording, measured, objectives)
     verdict = _verdict_of_numbers(recording, measured, objectives)
+    if outcome.ending in _NOT_BY_OTHERS or (outcome.ending == "stalled" and not starved):
+        return _ended_by_failure(recording, verdict, measured, starved)
     if starved:
         return _with_starved_driver(starved, recording, measured, objectives, verdict)
+    return _with_disturbances(recording, measured, objectives, verdict)
+
+
+def _with_disturbances(
+    recording: Recording, measured: Measurement, objectives: Sequence[Objective], verdict: Verdict
+) -> Verdict:
+    """The verdict with regard to other processes on the cores of the system under test."""
     disturbed = None if verdict.kind is VerdictKind.SUSTAINED else burst(recording.trial, recording.seconds)
     was_disturbed = disturbed is not None or measured.foreign_share > MAX_FOREIGN_SHARE
     if was_disturbed and _failed_by_outputs(recording, verdict) and not _offsets_are_exact(recording):
@@ -50,6 +68,24 @@ def _decide(recording: Recording, measured: Measurement, objectives: Sequence[Ob
     if disturbed is None:
         return _with_foreign_load(verdict, measured)
     return _without_burst(recording, measured, objectives, verdict, disturbed)
+
+
+def _ended_by_failure(recording: Recording, verdict: Verdict, measured: Measurement, starved: Sequence[str]) -> Verdict:
+    """FAILED with a note on what other processes used, because that does not end a system.
+
+    A stall is INVALID if they used so much CPU while nothing was acknowledged that they may be the cause.
+    """
+    share = taken_while_silent(recording.seconds) if recording.outcome.ending == "stalled" else 0.0
+    if share > MAX_FOREIGN_SHARE:
+        why = (
+            f"{_who_used(measured)} {format_share(share)} of the CPU of the system under test while it acknowledged "
+            f"nothing (limit {format_share(MAX_FOREIGN_SHARE)}), so the stall proves nothing; {_advice(measured)}"
+        )
+        return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
+    notes = [f"also: {fault}" for fault in starved]
+    if measured.foreign_share > NEGLIGIBLE_SHARE:
+        notes.insert(0, f"{_foreign_load(measured)}, which does not explain the failure")
+    return replace(verdict, reasons=(*verdict.reasons, *notes))
 
 
 def _with_starved_driver(
@@ -130,7 +166,7 @@ def _with_foreign_load(verdict: Verdict, measured: Measurement) -> Verdict:
     foreign = measured.foreign_share
     if verdict.kind is VerdictKind.OVERLOADED and _missed_by_trend(verdict, measured):
         return _at_corrected_load(verdict, measured)
-    if foreign <= MAX_FOREIGN_SHARE or verdict.stops_run:
+    if foreign <= MAX_FOREIGN_SHARE or verdict.kind is VerdictKind.FAILED:
         return verdict
     if verdict.kind is VerdictKind.SUSTAINED:
         why = f"{_foreign_load(measured)}; the load was sustained anyway, and latencies are upper bounds"
@@ -182,8 +218,11 @@ def _without_burst(
 ) -> Verdict:
     """The verdict without the seconds of a burst of other work, and those after it until lag is back at its floor.
 
-    If lag did not return to its floor, the rest of the trial can still show an overload.
+    If lag did not return to its floor, the rest of the trial can still show an overload. A burst does not explain
+    outputs that are lost or wrong.
     """
+    if verdict.kind is VerdictKind.FAILED:
+        return verdict
     excluded = until_renewal(recording.trial, recording.seconds, disturbed)
     rest = measure(recording, disturbed if excluded is None else excluded)
     found = _with_foreign_load(_verdict_of_numbers(recording, rest, objectives), rest)
@@ -194,7 +233,7 @@ def _without_burst(
             f"{np.count_nonzero(excluded)} s were excluded; in {seconds} s of them {who} CPU of the system under test"
         )
         return replace(found, reasons=(*found.reasons, note))
-    if verdict.stops_run or (found.kind is VerdictKind.OVERLOADED and _missed_by_trend(found, rest)):
+    if found.kind is VerdictKind.OVERLOADED and _missed_by_trend(found, rest):
         return found
     why = (
         f"{who} CPU of the system under test for {seconds} s, and its queue was not back at its floor after that; "

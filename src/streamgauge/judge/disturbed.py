@@ -8,6 +8,7 @@ back at its floor. By then, the system has processed everything that waited beca
 import numpy as np
 import numpy.typing as npt
 
+from streamgauge.judge.hang import last_acknowledgement
 from streamgauge.judge.measure import floor_level, lag_samples, warmup
 from streamgauge.model.measurement import NEGLIGIBLE_SHARE, Measurement
 from streamgauge.model.seconds import Seconds
@@ -30,6 +31,12 @@ another, so one second shows too much and the next one too little: up to 10 % of
 def was_slowed(m: Measurement) -> bool:
     """Whether other processes used so much CPU time that latencies are only upper bounds."""
     return m.foreign_share > MAX_FOREIGN_SHARE or m.run_delay_share > MAX_RUN_DELAY_SHARE
+
+
+def taken_while_silent(seconds: Seconds) -> float:
+    """The share of the system's cores that other processes used since the second of the last acknowledgement."""
+    silent = seconds.between(max(last_acknowledgement(seconds) - 1, 0) // SECOND, seconds.stop)
+    return max(float(silent[name].mean()) for name in ("foreign", "steal")) / 1e6 if len(silent) else 0.0
 
 
 def burst(trial: Trial, seconds: Seconds) -> Mask | None:
