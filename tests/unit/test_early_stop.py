@@ -13,7 +13,7 @@ from streamgauge.judge.measure import measure_trends
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Seconds, join
-from streamgauge.model.trial import Purpose, Recording, Trial
+from streamgauge.model.trial import Outcome, Purpose, Recording, Trial
 from streamgauge.model.units import SECOND
 
 SHORT: tuple[Purpose, ...] = ("probe", "estimate")
@@ -276,3 +276,21 @@ def test_a_trial_with_a_burst_is_extended_by_what_is_cut_out() -> None:
     assert stop is not None
     assert 75 <= stop <= 80  # 5 s of other work, and 10 s until the queue was back at its floor
     assert ends(replace(of, limit=70 * SECOND), burst_of(0.4, 0.2, 5, 120), LAG, queue) == 70
+
+
+def test_case_1_a_hang_at_the_end_is_seen_although_a_burst_broke_an_objective_before() -> None:
+    """The queue is over its bound only because of the burst. The system acknowledges nothing from 67 s to 84 s."""
+    queue = objective("queue", "<=", 1.0, relative=True)
+    whole = burst_of(0.4, 0.2, 5, 90)
+    columns = {name: column.copy() for name, column in whole.columns.items()}
+    columns["ack_time"][67:84] = -1
+    columns["acknowledged"][67:84] = columns["acks"][67:84] = 0
+    whole = replace(whole, columns=columns)
+    of = trial(duration=60, limit=75)
+    rule = EarlyStopRule(of, (LAG, queue))
+    stop = next(s for s in range(1, 91) if rule.due(s) and rule.decided(whole.between(0, s)))
+    assert stop == 85, "the trial continues until the next acknowledgement"
+    assert rule.silence == 18 * SECOND
+    happened = Recording(of, whole.between(0, stop), Outcome(silence=rule.silence))
+    assert decide(happened, measure(happened), (LAG, queue)).kind is VerdictKind.UNDECIDED
+    assert ends(of, replace(whole, columns={**columns, "foreign": 0 * columns["foreign"]}), LAG, queue) == 60

@@ -80,10 +80,19 @@ class EarlyStopRule:
         return self.stalled or latest > self._last_acknowledgement
 
     def _has_missed(self, seconds: Seconds) -> bool:
-        """Whether an objective is missed that a longer trial could not meet."""
-        trends = measure_trends(self._trial, seconds, latencies=self._needs_latencies)
-        broken = "broken" in self._trend_states(trends) or has_runaway_lag(self._trends, trends)
-        return broken or bool(self._maxima and self._misses_maximum(seconds))
+        """Whether an objective is missed that a longer trial could not meet, and not only because of a burst.
+
+        The burst is excluded as it is for the verdict. If lag did not return to its floor after it, only the trend of
+        the other seconds counts.
+        """
+        disturbed = burst(self._trial, seconds)
+        excluded = None if disturbed is None else until_renewal(self._trial, seconds, disturbed)
+        without = disturbed if excluded is None else excluded
+        trends = measure_trends(self._trial, seconds, latencies=self._needs_latencies, excluded=without)
+        if "broken" in self._trend_states(trends) or has_runaway_lag(self._trends, trends):
+            return True
+        counts = bool(self._maxima) and (disturbed is None or excluded is not None)
+        return counts and self._misses_maximum(seconds, excluded)
 
     def _may_stop(self, seconds: Seconds) -> bool:
         trends = measure_trends(self._trial, seconds, latencies=self._needs_latencies)
