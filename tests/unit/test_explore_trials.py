@@ -94,6 +94,16 @@ def test_a_trial_knows_the_trigger_of_its_engine() -> None:
     assert [trial_of(EXPERIMENT, engine, request, 1).trigger for engine in (ENGINE, batches)] == [0, 2 * SECOND]
 
 
+def test_case_10_an_engine_that_processes_events_as_they_arrive_has_no_trigger_at_which_lag_waits() -> None:
+    def trigger(mode: str) -> int:
+        options = SparkOptions.model_validate({"mode": mode, "trigger": "5s"}).model_dump()
+        return trial_of(
+            EXPERIMENT, EngineChoice("spark", "spark", options), TrialRequest("load", 5e4, "probe"), 1
+        ).trigger
+
+    assert [trigger(mode) for mode in ("micro-batch", "real-time")] == [5 * SECOND, 0]
+
+
 @pytest.mark.parametrize(
     ("transport", "objectives", "interval"),
     [

@@ -41,6 +41,22 @@ def test_a_trial_that_was_at_its_floor_for_its_last_28_seconds_is_sustained_alth
     assert judged(2 + disturbed + noise, trigger=2).kind is VerdictKind.SUSTAINED
 
 
+@pytest.mark.parametrize("noise", [0.05, 0.1])
+def test_case_10_a_trigger_that_does_not_cause_the_lag_is_not_its_floor(noise: float) -> None:
+    """The engine acknowledges 0.1 s after its events, and its trigger is 5 s: it grows by 2.1 s of load in a minute."""
+    kinds = [judged(0.1 + reflected(GROWTH, noise, 0.5, 60, seed), trigger=5).kind for seed in range(300)]
+    assert kinds.count(VerdictKind.SUSTAINED) <= MAX_FALSE_RETURNS * len(kinds)
+
+
+@pytest.mark.parametrize("trigger", [1, 2, 5])
+def test_case_10_one_early_acknowledgement_does_not_move_the_floor(trigger: int) -> None:
+    """After a micro-batch that took long, the next one begins and ends early, so fewer events wait."""
+    disturbed = np.concatenate([np.zeros(18), np.linspace(0, 6, 8), np.linspace(5, 0, 6), np.zeros(28)])
+    lag = trigger + disturbed + 0.02 * np.abs(np.random.default_rng(1).standard_normal(60))
+    lag[32] = 0.5 * trigger
+    assert judged(lag, trigger=trigger).kind is VerdictKind.SUSTAINED
+
+
 def test_a_level_that_returns_to_more_than_its_trigger_leaves_is_not_at_its_floor() -> None:
     swings = 4 + 2 * np.sin(np.arange(60) / 4) + np.linspace(0, 0.5, 60)
     assert judged(swings).kind is VerdictKind.UNDECIDED

@@ -117,17 +117,20 @@ def _middle(time: Floats) -> int:
 
 
 def floor_level(waits: Floats, trigger: float) -> float:
-    """The largest lag, in seconds of load, that counts as the floor."""
-    lowest = float(np.quantile(waits, _FLOOR_QUANTILE))
-    observed = min(max(lowest, trigger), trigger + max(_FLOOR_MARGIN * trigger, _MIN_FLOOR_MARGIN))
-    return observed + _MIN_BAND + _BAND * trigger
+    """The largest lag, in seconds of load, that counts as the floor.
+
+    The floor is the lowest tenth of the lag. If that is above the trigger by more than a margin, lag never returned.
+    """
+    lowest = max(float(np.quantile(waits, _FLOOR_QUANTILE)), 0.0)
+    observed = min(lowest, trigger + max(_FLOOR_MARGIN * trigger, _MIN_FLOOR_MARGIN))
+    return observed + _MIN_BAND + _BAND * min(lowest, trigger)
 
 
 def floor(time: Floats, lag: Floats, load: float, trigger: float) -> Floor | None:
     """How often lag returned to its floor in the second half; None with too few acknowledgements.
 
-    At an acknowledgement, the events of about one trigger wait although the system keeps up. The lowest observed lag
-    may show that it is a little more.
+    At an acknowledgement, the events of about one trigger wait although the system keeps up. The observed lag may show
+    that it is a little more. If it is less, the trigger is not the cause of the lag, and the lowest lag is the floor.
     """
     if not load or len(time) <= trend.MIN_INCREMENTS:
         return None
@@ -137,7 +140,7 @@ def floor(time: Floats, lag: Floats, load: float, trigger: float) -> Floor | Non
         visits=int(np.count_nonzero(waits[middle + 1 :] <= level)),
         before=float(time[middle] - time[0]),
         step=float(time[-1] - time[middle]) / max(len(time) - 1 - middle, 1),
-        slack=level - trigger,
+        slack=level - max(min(float(waits.min()), trigger), 0.0),
         noise=trend.spread(time, waits),
     )
 

@@ -40,7 +40,7 @@ class LatencySummary:
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """How often lag returned to its floor, the lag that the trigger alone causes, in the second half of a trial."""
+    """How often lag returned to its floor, that of a system which keeps up, in the second half of a trial."""
 
     visits: int
     """Acknowledgements at which lag was at its floor."""
@@ -49,7 +49,7 @@ class Floor:
     step: float
     """Seconds between two acknowledgements, on average."""
     slack: float
-    """Seconds of load by which the limit for the floor is above the trigger."""
+    """Seconds of load by which the limit for the floor is above the trigger, or the lowest lag if that is less."""
     noise: float
     """Standard deviation of lag per square root of a second, as a share of the load."""
 

@@ -66,8 +66,8 @@ class Trial:
     send_interval: int = 0
     """Nanoseconds between two steps of the generator; 0: the default of the transport."""
     trigger: int = 0
-    """Nanoseconds between two micro-batches by the trigger of the engine; 0: it has none. The events of this time wait
-    at an acknowledgement although the system keeps up."""
+    """Nanoseconds between two micro-batches by the trigger of the engine; 0: it has none, or processes events as they
+    arrive. At most the events of about this time wait at an acknowledgement if the system keeps up."""
     least: int = 0
     """The shortest measurement phase with which it can pass, in nanoseconds, so that a window closes whose outputs can
     be checked; 0: no window has to close."""

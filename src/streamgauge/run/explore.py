@@ -228,7 +228,7 @@ def trial_of(experiment: Experiment, choice: EngineChoice, request: TrialRequest
         drivers=plan.drivers,
         stall=plan.stall,
         transport=experiment.transport,
-        trigger=traits.batch_interval_ns,
+        trigger=0 if traits.continuous else traits.batch_interval_ns,
         least=_least(experiment, traits, params),
         send_interval=_send_interval(experiment, choice, traits, load),
     )
