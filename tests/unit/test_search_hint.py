@@ -4,9 +4,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from search_play import FAILS, HOLDS, UNDECIDED, experiment, play, verdict
+from search_play import FAILS, HOLDS, STRATEGIES, UNDECIDED, experiment, play, verdict
 
-from streamgauge.model.experiment import Span
+from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind
 from streamgauge.model.trial import TrialRequest
@@ -235,3 +235,53 @@ def test_a_second_trial_that_stays_invalid_leaves_the_first() -> None:
     assert finding.fails is not None
     assert finding.fails.trials == (1,)
     assert any("1.03M/s could not be measured again" in note for note in finding.notes)
+
+
+LIST = Span(values=(800_000.0, 900_000.0, 950_000.0, 1_020_000.0, 1_100_000.0, 1_300_000.0))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("span", [LIST, Span((500_000.0, 2_000_000.0))])
+def test_case_15_the_failing_end_is_measured_a_second_time_whatever_the_strategy(
+    strategy: Strategy, span: Span
+) -> None:
+    search = build(experiment(span=span, strategy=strategy), "spark", 970_000.0)
+    (finding,) = search.findings(play(search, judged))
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert finding.holds.value <= TRUTH < finding.fails.value
+    assert len(finding.fails.trials) == 2
+    without = build(experiment(span=LIST, strategy=strategy), "simulated")
+    (finding,) = without.findings(play(without, judged))
+    assert finding.fails is not None
+    assert len(finding.fails.trials) == 1, "without a hint one trial is enough"
+
+
+def of_list(strategy: Strategy, verdicts: dict[float, list[Verdict]]) -> tuple[list[float], Finding]:
+    """A search of the list with a hint; trials at a value have the listed verdicts, and the true one after them."""
+    search = build(experiment(span=LIST, strategy=strategy), "spark", 970_000.0)
+    past = play(
+        search, lambda request: verdicts[request.value].pop(0) if verdicts.get(request.value) else judged(request)
+    )
+    (finding,) = search.findings(past)
+    return [result.ask.value for result in past if result.ask.purpose == "confirm"], finding
+
+
+def test_case_15_a_failure_on_a_list_that_two_further_trials_do_not_confirm_is_not_the_failing_end() -> None:
+    values, finding = of_list("linear", {950_000.0: [FAILS, FAILS]})
+    assert values.count(950_000.0) == 3
+    assert finding.holds is not None
+    assert finding.fails is not None
+    assert (finding.holds.value, finding.fails.value) == (950_000.0, 1_020_000.0)
+    assert len(finding.fails.trials) == 2
+
+
+def test_case_15_values_of_a_list_that_are_not_monotone_are_measured_again() -> None:
+    values, finding = of_list("full", {900_000.0: [FAILS]})
+    assert values.count(900_000.0) == 3
+    assert finding.fails is not None
+    assert (finding.fails.value, len(finding.fails.trials)) == (1_020_000.0, 2)
+    values, finding = of_list("full", {900_000.0: [FAILS, FAILS]})
+    assert (values.count(900_000.0), values.count(950_000.0)) == (2, 2)
+    assert finding.fails is not None
+    assert finding.fails.value == 900_000.0

@@ -45,15 +45,25 @@ _ROUNDING = 5e-4  # rounding of a value must not make the bounds too wide
 def next_step(wanted: SearchAxis, history: AxisHistory) -> Step:
     """The next trial, or the bounds."""
     axis = supported(replace(wanted, precision=max(wanted.precision, _MIN_PRECISION)), None)
-    value = _repeat(history.fails, *history.non_monotone) if history.non_monotone else None
+    value = to_repeat(history) if history.non_monotone else None
     value = (
         value
         or _next_value(axis, history)
-        or _repeat(history.fails, history.holds if axis.precision < _CLOSE_PRECISION else None)
+        or to_repeat(history)
+        or _repeat(history.holds if axis.precision < _CLOSE_PRECISION else None)
     )
     if value is not None:
         return NextTrial(value, "confirm")
     return history.bounds(_why_wide(axis, history) or why_wide(wanted, axis, None))
+
+
+def to_repeat(history: AxisHistory) -> float | None:
+    """The failing bound, or a value that is not monotone, if it needs another full-length trial before it counts.
+
+    This applies to every strategy: the hint is closer to the limit than the first loads of a search without one, so
+    more trials are close to it, and one of them alone would decide the failing bound.
+    """
+    return _repeat(history.fails, *history.non_monotone)
 
 
 def _repeat(*entries: ValueHistory | None) -> float | None:

@@ -10,7 +10,7 @@ from streamgauge.model.finding import Finding, TrialResult
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Purpose, TrialRequest
 from streamgauge.model.units import format_value
-from streamgauge.search import answer, forecast, goals, shares, strategies
+from streamgauge.search import answer, forecast, goals, near_hint, shares, strategies
 from streamgauge.search.axes import InheritedFailure, SearchAxis
 from streamgauge.search.history import EXTRA_REPEATS, AxisHistory, Bounds, NextTrial, Step, summarise
 
@@ -160,14 +160,18 @@ class Search:
         return request if request.repetition < history.repetitions else None
 
     def _advance(self, axis: SearchAxis, history: AxisHistory) -> TrialRequest | Bounds:
-        """The next step of the strategy. If it returns bounds, both are confirmed at full length."""
+        """The next step of the strategy. If it returns bounds, both are confirmed at full length.
+
+        With a hint, the failing bound is measured a second time, whatever the strategy is.
+        """
         step = self._step(axis, history)
         if isinstance(step, NextTrial):
             return self._within_limit(history, step)
         for bound in (step.holds, step.fails):
             if bound is not None and not history.is_confirmed(bound):
                 return self._within_limit(history, NextTrial(bound, "confirm"))
-        return step
+        again = near_hint.to_repeat(history) if axis.hint and step.fails is not None else None
+        return step if again is None else self._within_limit(history, NextTrial(again, "confirm"))
 
     def _step(self, axis: SearchAxis, history: AxisHistory) -> Step:
         if self.experiment.what == "nothing":
