@@ -68,3 +68,15 @@ def test_a_budget_ends_with_the_bracket_so_far(tmp_path: Path) -> None:
     resumed = streamgauge("resume", "@last", "--out", tmp_path / "runs", "--json").document
     whole = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
     assert resumed["findings"] == whole["findings"]
+
+
+def test_a_budget_that_ends_a_search_with_both_bounds_confirmed_is_an_answer(tmp_path: Path) -> None:
+    """Every load of the list at full length: the budget has no time for the fourth, which is above the bounds."""
+    listed = EXPERIMENT.replace("between: [10k/s, 1M/s]", "values: [80k/s, 90k/s, 120k/s, 150k/s]")
+    experiment = write(tmp_path, listed.replace("precision: 5%", "strategy: full"))
+    said = streamgauge("run", experiment, "--out", tmp_path / "runs", "--json", "--budget", "2m")
+    (finding,) = said.document["findings"]
+    assert (finding["holds"]["value"], finding["fails"]["value"]) == (90_000, 120_000)
+    assert (said.code, said.document["exit_code"], finding["status"]) == (0, 0, "bracketed")
+    assert "The search ended early: the budget of 2m is used up" in finding["notes"]
+    assert len(said.document["trials"]) == 3

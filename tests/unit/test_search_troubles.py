@@ -312,3 +312,65 @@ def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
     assert "the budget of 10m is spent" in first.sentence
     assert any("only in short trials" in note for note in first.notes)
     assert second.sentence == "sustainable throughput with 2 instances: not searched: the budget of 10m is spent"
+
+
+def confirmations(*judged: tuple[float, Verdict]) -> list[TrialResult]:
+    """Full-length trials, as the search of a system with a hint makes them."""
+    return [TrialResult(TrialRequest("load", v, "confirm"), said, n) for n, (v, said) in enumerate(judged, 1)]
+
+
+BUDGET = "the budget of 10m is used up"
+
+
+def test_case_6_a_budget_that_ends_a_search_with_both_bounds_confirmed_leaves_a_wider_result() -> None:
+    search = build(experiment(span=RANGE, strategy="adaptive"), "spark", hint=600_000.0)
+    past = confirmations((600_000.0, HOLDS), (750_000.0, FAILS), (750_000.0, FAILS))
+    verdicts = {t.trial: t.verdict for t in past}
+    assert search.next(past) is not None, "the search is not done"
+    (finding,) = search.findings(past, ended=BUDGET)
+    assert finding.status == "wide"
+    assert finding.sentence == "sustainable throughput: 600k events/s passed, 750k events/s failed (25.0 % apart)"
+    assert f"The bounds are further apart than requested, because the search ended early: {BUDGET}" in finding.notes
+    assert exit_code_of([finding], verdicts) == 0
+    (running,) = search.findings(past)
+    assert running.status == "unfinished", "a search that continues has no result yet"
+
+
+@pytest.mark.parametrize(
+    "judged",
+    [
+        ((600_000.0, HOLDS), (750_000.0, FAILS)),
+        ((600_000.0, HOLDS), (750_000.0, FAILS), (750_000.0, HOLDS)),
+        ((750_000.0, FAILS), (750_000.0, FAILS)),
+        ((600_000.0, HOLDS),),
+    ],
+)
+def test_case_6_a_budget_that_ends_a_search_before_both_bounds_are_confirmed_gave_no_answer(
+    judged: tuple[tuple[float, Verdict], ...],
+) -> None:
+    """With a hint, a failing bound that was measured once, or whose trials disagree, does not count yet."""
+    search = build(experiment(span=RANGE, strategy="adaptive"), "spark", hint=600_000.0)
+    past = confirmations(*judged)
+    (finding,) = search.findings(past, ended=BUDGET)
+    assert finding.status == "unfinished"
+    assert exit_code_of([finding], {t.trial: t.verdict for t in past}) == 6
+
+
+def test_case_14_two_loads_that_stay_invalid_between_confirmed_bounds_leave_a_wider_result() -> None:
+    search = build(experiment(span=RANGE, strategy="adaptive"), "spark", hint=600_000.0)
+    past = confirmations((600_000.0, HOLDS), (750_000.0, FAILS), (750_000.0, FAILS))
+    whole = play(search, lambda _: INVALID, past)
+    assert len(whole) == len(past) + 2 * 3
+    (finding,) = search.findings(whole)
+    assert finding.status == "wide"
+    assert any("the search ended early: INVALID 3 times in a row" in note for note in finding.notes)
+    assert exit_code_of([finding], {t.trial: t.verdict for t in whole}) == 0
+
+
+def test_case_6_a_search_of_a_list_that_the_budget_ended_beside_its_answer_has_it() -> None:
+    """Every value at full length: 1 to 3 pass, 4 fails, and 5 was not measured any more."""
+    search = build(experiment(strategy="full"), "simulated")
+    past = confirmations((1.0, HOLDS), (2.0, HOLDS), (3.0, HOLDS), (4.0, FAILS))
+    (finding,) = search.findings(past, ended=BUDGET)
+    assert (finding.status, exit_code_of([finding], {t.trial: t.verdict for t in past})) == ("bracketed", 0)
+    assert f"The search ended early: {BUDGET}" in finding.notes

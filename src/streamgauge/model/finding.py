@@ -10,10 +10,10 @@ from streamgauge.model.trial import TrialRequest
 
 Status = Literal[
     "bracketed",  # both bounds are confirmed and as close as requested
-    "wide",  # both bounds are confirmed, but the trials support no closer ones
+    "wide",  # both bounds are confirmed, but not as close as requested
     "all-hold",  # the whole range passes: move its hard end
     "none-holds",  # even the easiest value fails: move the easy end of the range
-    "unfinished",  # the budget or the user ended it first
+    "unfinished",  # the budget or the user ended it before both bounds were confirmed
     "invalid",  # the load driver or the machine failed too often
     "failed",  # the SUT did not start, produced wrong or no output, or failed even at the easiest value
     "measured",  # nothing was searched

@@ -37,6 +37,8 @@ class AnswerContext:
     """Why the run ended before the search of this series was done, if it did."""
     measurements: tuple[shares.ShareMeasurement, ...] = ()
     """The shares of the passing load that are measured in addition."""
+    confirmed: bool = False
+    """Both bounds so far were measured as often as the rules require, even if the search is not done."""
 
     @property
     def axis(self) -> SearchAxis:
@@ -48,9 +50,22 @@ def findings(context: AnswerContext) -> list[Finding]:
     """The finding of one series; without a search, one finding for each value."""
     if context.experiment.what == "nothing":
         return [_measured(context, value) for value in sorted(context.axis.values)]
-    if context.stop and (context.bounds is None or context.stop.verdict.stops_run):
+    bounds = context.bounds or _bounds_so_far(context)
+    if context.stop and (bounds is None or context.stop.verdict.stops_run):
         return [_stopped(context, context.stop)]
-    return [_unfinished(context) if context.bounds is None else _finished(context, context.bounds)]
+    return [_unfinished(context) if bounds is None else _finished(context, bounds)]
+
+
+def _bounds_so_far(context: AnswerContext) -> Bounds | None:
+    """The bounds of a search that ended early, if both are confirmed: then they are a result, if a wide one."""
+    why = _invalid(context, context.stop) if context.stop else context.ended
+    if not why or not context.confirmed:
+        return None
+    close = _status(context.axis, context.history.holds, context.history.fails) == "bracketed"
+    early = f"the search ended early: {why}"
+    return context.history.bounds(
+        f"T{early[1:]}" if close else f"The bounds are further apart than requested, because {early}"
+    )
 
 
 def stop_reason(stop: TrialResult) -> str:

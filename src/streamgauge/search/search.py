@@ -73,7 +73,14 @@ class Search:
             stop_here = stop if stop and _belongs(stop, state.history.axis) else None
             why_ended = answer.stop_reason(stop) if stop else ended
             context = answer.AnswerContext(
-                self.experiment, self.engine, state.history, state.bounds, stop_here, why_ended, state.measurements
+                self.experiment,
+                self.engine,
+                state.history,
+                state.bounds,
+                stop_here,
+                why_ended,
+                state.measurements,
+                confirmed=_both_confirmed(state),
             )
             found += answer.findings(context)
         return tuple(found)
@@ -202,6 +209,17 @@ class Search:
 def build(experiment: Experiment, engine: str, hint: float = 0.0, start: int = 0) -> Search:
     """The search of this experiment on the engine with this label, after this start of it."""
     return Search(experiment, engine, hint, start)
+
+
+def _both_confirmed(state: AxisState) -> bool:
+    """Whether both bounds so far were measured as often as the rules require, even if the search is not done."""
+    history, request = state.history, state.next
+    ends = (history.holds, history.fails)
+    if any(end is None or not end.confirmed or end.estimated for end in ends):
+        return False
+    if isinstance(request, TrialRequest) and any(end and end.value == request.value for end in ends):
+        return False
+    return not history.axis.hint or near_hint.to_repeat(history) is None
 
 
 def _max_results(axis: SearchAxis, repetitions: int) -> int:
