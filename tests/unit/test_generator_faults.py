@@ -130,6 +130,29 @@ def test_case_17_partitions_further_apart_than_the_watermark_excuse_lost_rows(
         assert "partitions were 500ms of event time apart (watermark 200ms)" in verdict.reasons[0]
 
 
+@pytest.mark.parametrize(
+    ("reported", "kind"),
+    [(None, VerdictKind.FAILED), (200 * MILLI, VerdictKind.INVALID), (900 * MILLI, VerdictKind.FAILED)],
+)
+def test_case_17_a_function_with_a_smaller_watermark_than_the_workload_may_drop_events_sooner(
+    reported: int | None, kind: VerdictKind
+) -> None:
+    """The partitions were 500 ms apart. The workload has a watermark of 600 ms, the query reports its own."""
+    of = replace(KAFKA, params={"watermark": 600 * MILLI})
+    happened = recording(of=of, account=replace(CHECKED, lost=3), skew=500e6)
+    verdict = judge(replace(happened, outcome=replace(happened.outcome, watermark=reported)))
+    assert verdict.kind is kind
+    if kind is VerdictKind.INVALID:
+        assert "500ms of event time apart (watermark of the query 200ms)" in verdict.reasons[0]
+        assert "set the watermark of your function to more than 500ms" in verdict.reasons[0]
+
+
+def test_case_17_partitions_that_are_apart_do_not_excuse_a_crash() -> None:
+    of = replace(KAFKA, params={"watermark": 200 * MILLI})
+    happened = recording(of=of, account=replace(CHECKED, lost=3), skew=500e6, ending="crashed")
+    assert judge(happened).kind is VerdictKind.FAILED
+
+
 def test_case_17_rows_that_were_lost_on_the_queue_are_not_excused() -> None:
     account = Account(expected=10_000, observed=9_999, lost=1, checked=True)
     assert judge(recording(account=account, skew=500e6)).kind is VerdictKind.FAILED

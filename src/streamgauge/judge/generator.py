@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from streamgauge.model.measurement import Check, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
-from streamgauge.model.trial import Recording, Trial
+from streamgauge.model.trial import INTACT, Recording, Trial
 from streamgauge.model.units import SECOND, format_duration
 
 MIN_ACHIEVED = 0.995
@@ -26,6 +26,7 @@ MAX_PAUSE = SECOND // 4
 SHARE_OF_LATENCY, SHARE_OF_TREND = 0.1, 0.25
 _LATENCIES = ("event-time", "processing-time")
 _TRENDS = ("lag-trend", "latency-trend")
+_OF_WORKLOAD = ("watermark", "workload.watermark")
 
 
 def max_delay(objectives: Sequence[Objective], load: float, seconds: float) -> tuple[float, str]:
@@ -100,14 +101,22 @@ def unless_explained(
 
 
 def _partitions_apart(recording: Recording, measured: Measurement) -> list[str]:
-    """The reason if partitions were so far apart that a correct system drops events as late."""
-    watermark, account = float(recording.trial.params.get("watermark", 0)), measured.account
-    if not recording.trial.transport.broker or not (account.lost or account.wrong) or measured.skew <= watermark:
+    """The reason if partitions were so far apart that a correct system drops events as late.
+
+    The user's own function may have a smaller watermark than the workload, which the query then reports.
+    """
+    account, outcome = measured.account, recording.outcome
+    watermark, reported = float(recording.trial.params.get("watermark", 0)), outcome.watermark
+    of_query = reported is not None and reported < watermark
+    watermark = float(reported) if reported is not None and of_query else watermark
+    excusable = recording.trial.transport.broker and outcome.ending in INTACT and (account.lost or account.wrong)
+    if not excusable or measured.skew <= watermark:
         return []
+    whose, key = ("watermark of the query", "the watermark of your function") if of_query else _OF_WORKLOAD
     return [
-        f"the broker's partitions were {format_duration(measured.skew)} of event time apart (watermark "
+        f"the broker's partitions were {format_duration(measured.skew)} of event time apart ({whose} "
         f"{format_duration(watermark)}), so a correct system may have dropped events as late; "
-        f"set workload.watermark to more than {format_duration(measured.skew)}"
+        f"set {key} to more than {format_duration(measured.skew)}"
     ]
 
 

@@ -106,6 +106,8 @@ class Outcome:
     """The user's own code failed: no other load would change that."""
     unready: bool = False
     """It failed before the load of the trial began: no other load would change that either."""
+    watermark: int | None = None
+    """Nanoseconds by which the watermark that the job reports stays behind the newest event; None: it reports none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from streamgauge.run.trial.assemble import assemble, newest
 from streamgauge.run.trial.custom_result import UserReferenceError
 from streamgauge.run.trial.drain import await_outputs, drain, driver_problems, unaccounted, unmonitored
 from streamgauge.run.trial.facts import describe_engine, phases_of, trial_facts
-from streamgauge.run.trial.outputs import OutputCheck, plans_of_trial
+from streamgauge.run.trial.outputs import MICRO, OutputCheck, plans_of_trial
 from streamgauge.run.trial.processes import TrialProcesses, open_processes
 from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.run.trial.supervise import (
@@ -72,6 +72,8 @@ class Ended(NamedTuple):
     """When all outputs were there, and the comparison began."""
     trace: tuple[str, ...] = ()
     user_error: bool = False
+    watermark: int | None = None
+    """Nanoseconds by which the reported watermark stays behind the newest event."""
 
 
 def perform(setup: TrialSetup) -> Recording:
@@ -147,6 +149,7 @@ def _recording(running: RunningTrial, ended: Ended, stop: int, loaded_ns: int, m
         unaccounted(processes) if intact else (),
         setup.early_stop.silence,
         _user_error(running, ended),
+        watermark=ended.watermark,
     )
     facts = trial_facts(processes, running.deployment, loaded_ns, seconds.stop)
     moments = (running.began_ns, processes.start_ns, loaded_ns, ended.closed_ns, Clock().monotonic_ns())
@@ -229,9 +232,10 @@ def _finish(running: RunningTrial, ending: Ending, detail: str) -> Ended:
     except CHANNEL_ERRORS as error:
         ending, detail = connection_lost(processes, deployment, error)
     closed, account = Clock().monotonic_ns(), Account()
+    reported = watermark_of(deployment) if check else None
     if check and ending != "driver-failed":  # without a whole load driver it is not known what should have come out
-        account = check.account(processes.folder, watermark_of(deployment), waited - processes.start_ns)
-    return Ended(ending, detail, account, closed)
+        account = check.account(processes.folder, reported, waited - processes.start_ns)
+    return Ended(ending, detail, account, closed, watermark=reported.delay * MICRO if reported else None)
 
 
 def _drain(running: RunningTrial, whole: bool) -> OutputCheck:
