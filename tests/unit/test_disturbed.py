@@ -32,7 +32,7 @@ def foreign_load(lag: npt.ArrayLike, share: float, start: int, stop: int) -> Rec
     return Recording(trial(limit=len(level)), replace(happened, columns={**happened.columns, "foreign": column}))
 
 
-def test_a_load_that_is_sustained_although_others_took_six_percent_is_sustained_and_latencies_are_upper_bounds() -> (
+def test_case_13_a_load_that_is_sustained_although_others_took_six_percent_stands_with_upper_bounds_of_latencies() -> (
     None
 ):
     verdict = judge(recording(walk(0.0), foreign=60_000))
@@ -42,7 +42,7 @@ def test_a_load_that_is_sustained_although_others_took_six_percent_is_sustained_
     assert len(judge(recording(walk(0.0), foreign=40_000)).reasons) == 1
 
 
-def test_a_load_that_is_sustained_although_the_driver_waited_for_a_cpu_is_sustained() -> None:
+def test_case_13_a_load_that_is_sustained_although_the_driver_waited_for_a_cpu_is_sustained() -> None:
     verdict = judge(recording(walk(0.0), run_delay=0.2 * SECOND))
     assert verdict.kind is VerdictKind.SUSTAINED
     assert verdict.reasons[-1].startswith(
@@ -51,17 +51,17 @@ def test_a_load_that_is_sustained_although_the_driver_waited_for_a_cpu_is_sustai
 
 
 @pytest.mark.parametrize(("steal", "said"), [(0, "other processes used"), (80_000, "the hypervisor took")])
-def test_the_verdict_names_who_took_the_cpu(steal: int, said: str) -> None:
+def test_case_13_the_verdict_names_who_took_the_cpu(steal: int, said: str) -> None:
     even = judge(recording(walk(0.012, noise=0.05), foreign=80_000, steal=steal))
     assert even.reasons[0].startswith(f"{said} 8% of the CPU")
 
 
-def test_a_load_that_is_sustained_is_invalid_if_the_generator_did_not_meet_its_plan() -> None:
+def test_case_13_a_load_that_is_sustained_is_invalid_if_the_generator_did_not_meet_its_plan() -> None:
     assert judge(recording(walk(0.0), foreign=60_000, published=0.9 * LOAD)).kind is VerdictKind.INVALID
 
 
 @pytest.mark.parametrize("share", [0.049, 0.3])
-def test_an_overload_while_others_took_a_share_is_a_failure_at_a_higher_load(share: float) -> None:
+def test_case_13_an_overload_while_others_took_a_share_is_a_failure_at_a_higher_load(share: float) -> None:
     verdict = judge(recording(walk(0.2, noise=0.01), foreign=share * 1e6))
     plain = judge(recording(walk(0.2, noise=0.01)))
     assert (verdict.kind, verdict.holds) == (VerdictKind.OVERLOADED, None)
@@ -72,12 +72,12 @@ def test_an_overload_while_others_took_a_share_is_a_failure_at_a_higher_load(sha
     assert verdict.estimate.boundary == pytest.approx(plain.estimate.boundary / (1 - share))
 
 
-def test_an_overload_while_others_took_one_percent_counts_in_full() -> None:
+def test_case_13_an_overload_while_others_took_one_percent_counts_in_full() -> None:
     assert judge(recording(walk(0.2, noise=0.01), foreign=10_000)).holds is False
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.06, VerdictKind.INVALID), (0.04, VerdictKind.OVERLOADED)])
-def test_a_latency_queue_or_lag_growth_that_failed_proves_nothing_if_more_than_five_percent_was_taken(
+def test_case_13_a_latency_queue_or_lag_growth_that_failed_proves_nothing_if_more_than_five_percent_was_taken(
     share: float, kind: VerdictKind
 ) -> None:
     rows = latencies([(s, 3 * SECOND, 10) for s in range(60)])
@@ -100,7 +100,7 @@ def test_case_13_a_system_that_crashed_or_disconnected_failed_whatever_others_to
     assert starved.reasons[-1].startswith("also: the load driver waited for a CPU 20% of the time")
 
 
-def test_a_queue_that_was_full_while_others_took_much_is_invalid() -> None:
+def test_case_13_a_queue_that_was_full_while_others_took_much_is_invalid() -> None:
     assert judge(recording(walk(0.0), ending="queue-full", foreign=200_000)).kind is VerdictKind.INVALID
 
 
@@ -150,31 +150,31 @@ def test_case_13_a_burst_does_not_excuse_lost_outputs_on_the_queue() -> None:
     assert (verdict.kind, verdict.stops_run) == (VerdictKind.FAILED, True)
 
 
-def test_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_repeated() -> None:
+def test_case_13_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_repeated() -> None:
     assert judge(recording(walk(0.012, noise=0.05), foreign=80_000)).kind is VerdictKind.INVALID
 
 
-def test_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_floor() -> None:
+def test_case_13_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_floor() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 2, 5), np.linspace(1.8, 0, 10), np.zeros(40)])
     assert judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
     assert judge(foreign_load(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
     assert "15 s were excluded" in judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
 
 
-def test_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
+def test_case_13_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
     lag = np.concatenate([np.zeros(40), np.linspace(0.4, 4, 10), np.linspace(3.9, 3, 10)])
     verdict = judge(foreign_load(lag, 0.5, 40, 50))
     assert verdict.kind is VerdictKind.INVALID
     assert "not back at its floor" in verdict.reasons[0]
 
 
-def test_an_overload_that_the_rest_of_the_trial_shows_needs_no_such_moment() -> None:
+def test_case_13_an_overload_that_the_rest_of_the_trial_shows_needs_no_such_moment() -> None:
     lag = 0.1 * np.arange(1, 61) + 0.3 * np.clip(np.arange(60) - 40, 0, 5)
     verdict = judge(foreign_load(lag, 0.5, 40, 45))
     assert (verdict.kind, verdict.holds) == (VerdictKind.OVERLOADED, False)
 
 
-def test_other_work_for_a_third_of_the_trial_or_more_is_no_burst() -> None:
+def test_case_13_other_work_for_a_third_of_the_trial_or_more_is_no_burst() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 4, 20), np.linspace(3.8, 0, 20)])
     assert judge(foreign_load(lag, 0.5, 20, 40), LAG, QUEUE).kind is VerdictKind.INVALID
 
@@ -189,7 +189,7 @@ UNDISTURBED = (
 while nothing else ran: 0.9 % on average, and above 5 % in nine single seconds."""
 
 
-def test_errors_of_single_seconds_are_no_burst_of_other_processes() -> None:
+def test_case_13_errors_of_single_seconds_are_no_burst_of_other_processes() -> None:
     lag = np.linspace(0.0, 3.0, len(UNDISTURBED))
     happened = foreign_load(lag, 0.0, 0, 0)
     column = np.array(UNDISTURBED, np.int64) * 1_000

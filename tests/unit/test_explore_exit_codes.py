@@ -42,12 +42,14 @@ def test_the_worst_status_decides(statuses: list[Status], code: int) -> None:
         (None, None, 6),
     ],
 )
-def test_a_search_without_both_bounds_gave_no_answer(holds: Bound | None, fails: Bound | None, code: int) -> None:
+def test_case_6_a_search_without_both_bounds_gave_no_answer(
+    holds: Bound | None, fails: Bound | None, code: int
+) -> None:
     assert exit_code_of([finding("wide", fails, holds=holds)], GOOD) == code
 
 
 @pytest.mark.parametrize(("holds", "code"), [(Bound(1.0, (1,)), 0), (None, 6)])
-def test_a_measurement_that_stayed_undecided_gave_no_answer(holds: Bound | None, code: int) -> None:
+def test_case_6_a_measurement_that_stayed_undecided_gave_no_answer(holds: Bound | None, code: int) -> None:
     assert exit_code_of([finding("measured", holds=holds)], GOOD) == code
 
 

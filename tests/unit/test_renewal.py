@@ -34,7 +34,7 @@ def judged(waiting: Floats, trigger: int = 0) -> Verdict:
     return decide(happened, measure(happened), [LAG])
 
 
-def test_a_trial_that_was_at_its_floor_for_its_last_28_seconds_is_sustained_although_it_was_disturbed_before() -> None:
+def test_case_10_a_trial_that_was_at_its_floor_for_its_last_28_seconds_is_sustained_despite_a_disturbance() -> None:
     disturbed = np.concatenate([np.zeros(18), np.linspace(0, 6, 8), np.linspace(5, 0, 6), np.zeros(28)])
     noise = 0.02 * np.abs(np.random.default_rng(1).standard_normal(60))
     assert judged(disturbed + noise).kind is VerdictKind.SUSTAINED
@@ -93,7 +93,9 @@ def test_the_noisier_or_shorter_a_trial_the_more_returns_are_needed() -> None:
 
 
 @pytest.mark.parametrize("noise", [0.02, 0.05])
-def test_a_system_that_grows_by_two_and_a_half_percent_more_than_allowed_is_hardly_ever_sustained(noise: float) -> None:
+def test_case_10_a_system_that_grows_by_two_and_a_half_percent_more_than_allowed_is_hardly_ever_sustained(
+    noise: float,
+) -> None:
     kinds = [judged(reflected(GROWTH, noise, 0.5, 40, seed)).kind for seed in range(300)]
     assert kinds.count(VerdictKind.SUSTAINED) <= 3 * MAX_FALSE_RETURNS * len(kinds) + 2
 

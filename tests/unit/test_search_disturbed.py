@@ -28,14 +28,14 @@ def disturbed(taken: float, always: bool = False) -> Answer:
 
 
 @pytest.mark.parametrize("strategy", ["adaptive", "binary"])
-def test_a_disturbed_overload_below_the_boundary_is_never_the_failing_end(strategy: Strategy) -> None:
+def test_case_13_a_disturbed_overload_below_the_boundary_is_never_the_failing_end(strategy: Strategy) -> None:
     finding = only(experiment(span=RANGE, strategy=strategy), disturbed(0.04))
     assert finding.holds is not None
     assert finding.fails is not None
     assert finding.holds.value <= BOUNDARY <= finding.fails.value
 
 
-def test_an_overload_with_one_percent_taken_counts_in_full() -> None:
+def test_case_13_an_overload_with_one_percent_taken_counts_in_full() -> None:
     request = TrialRequest("load", 100.0, "confirm")
     axis = build(experiment(span=Span(values=(100.0, 101.0, 105.0))), "x").axes[0]
     slightly = summarise(axis, [TrialResult(request, Verdict(FAILS.kind, FAILS.reasons, taken=0.01), 1)])
@@ -46,7 +46,7 @@ def test_an_overload_with_one_percent_taken_counts_in_full() -> None:
     assert (more.fails.estimated, more.fails.confirmed) == (True, False)
 
 
-def test_a_failing_end_that_is_disturbed_each_time_is_called_estimated() -> None:
+def test_case_13_a_failing_end_that_is_disturbed_each_time_is_called_estimated() -> None:
     finding = only(experiment(span=Span(values=(650e3, 690e3, 730e3, 760e3)), strategy="linear"), disturbed(0.03, True))
     assert finding.holds is not None
     assert any(

@@ -176,7 +176,7 @@ def answered(verdicts: dict[float, list[Verdict]], hint: float) -> tuple[list[fl
     return [result.ask.value for result in past], finding
 
 
-def test_the_failing_end_is_measured_a_second_time_before_it_counts() -> None:
+def test_case_15_the_failing_end_is_measured_a_second_time_before_it_counts() -> None:
     values, finding = answered({}, 970_000.0)
     assert finding.fails is not None
     assert values[1:] == [finding.fails.value, finding.fails.value]
@@ -209,7 +209,7 @@ def test_a_system_that_fails_at_its_lowest_load_is_measured_twice_as_well() -> N
     assert finding.status == "none-holds"
 
 
-def test_points_that_are_not_monotone_are_measured_again() -> None:
+def test_case_15_points_that_are_not_monotone_are_measured_again() -> None:
     """A failure below a load that held, as one disturbed trial leaves it: first the failure, then what held."""
     search = build(experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive"), "spark", 960_000.0)
     past = [

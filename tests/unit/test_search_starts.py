@@ -36,14 +36,14 @@ def searched(answer: Answer, question: Experiment = QUESTION, ended: str = "", m
     return finding
 
 
-def test_every_start_asks_its_own_trials_whatever_the_others_found() -> None:
+def test_case_18_every_start_asks_its_own_trials_whatever_the_others_found() -> None:
     past = play(build(QUESTION, "spark", 1_000_000.0, 0), holds_up_to(980_000.0))
     later = play(build(QUESTION, "spark", 1_000_000.0, 2), holds_up_to(0, 0, 980_000.0), past)[len(past) :]
     assert [result.ask.value for result in later] == [result.ask.value for result in past]
     assert {result.ask.start for result in later} == {2}
 
 
-def test_the_result_is_that_of_the_start_in_the_middle_with_the_spread_between_them() -> None:
+def test_case_18_the_result_is_that_of_the_start_in_the_middle_with_the_spread_between_them() -> None:
     finding = searched(holds_up_to(980_000.0, 1_100_000.0, 1_030_000.0))
     assert finding.holds is not None
     assert finding.fails is not None
@@ -57,39 +57,39 @@ def test_the_result_is_that_of_the_start_in_the_middle_with_the_spread_between_t
     assert "apart" in finding.sentence
 
 
-def test_one_start_has_no_spread() -> None:
+def test_case_18_one_start_has_no_spread() -> None:
     finding = searched(holds_up_to(980_000.0), replace(QUESTION, search=replace(QUESTION.search, starts=1)))
     assert (len(finding.starts), finding.spread) == (1, None)
     assert "start" not in finding.sentence
 
 
-def test_starts_that_were_not_searched_are_named_and_do_not_hide_the_others() -> None:
+def test_case_18_starts_that_were_not_searched_are_named_and_do_not_hide_the_others() -> None:
     finding = searched(holds_up_to(980_000.0, 1_100_000.0), ended="the budget of 10m is spent", most=2)
     assert finding.status == "bracketed"
     assert len(finding.starts) == 2
     assert "start 3 of 3 has no result: not searched: the budget of 10m is spent" in finding.notes
 
 
-def test_a_start_that_gives_wrong_outputs_is_the_result() -> None:
+def test_case_18_a_start_that_gives_wrong_outputs_is_the_result() -> None:
     finding = searched(lambda request: FALSIFIED if request.start == 1 else verdict(request.value <= 980_000.0), most=2)
     assert finding.status == "failed"
     assert "start 2" in finding.sentence
 
 
-def test_a_start_that_could_not_be_measured_leaves_the_others() -> None:
+def test_case_18_a_start_that_could_not_be_measured_leaves_the_others() -> None:
     finding = searched(lambda request: INVALID if request.start == 1 else verdict(request.value <= 980_000.0))
     assert finding.status == "bracketed"
     assert len(finding.starts) == 2
     assert any(note.startswith("start 2 of 3 has no result: ") for note in finding.notes)
 
 
-def test_a_range_that_holds_as_a_whole_after_every_start_has_no_spread() -> None:
+def test_case_18_a_range_that_holds_as_a_whole_after_every_start_has_no_spread() -> None:
     finding = searched(holds_up_to(9e9, 9e9, 9e9))
     assert finding.status == "all-hold"
     assert finding.spread == 0
 
 
-def test_the_bound_on_trials_counts_every_start() -> None:
+def test_case_18_the_bound_on_trials_counts_every_start() -> None:
     one = build(replace(QUESTION, search=replace(QUESTION.search, starts=1)), "spark")
     three = build(QUESTION, "spark")
     assert three.max_trials(2) == 3 * one.max_trials(2)

@@ -79,7 +79,7 @@ def test_two_values_in_a_row_that_stay_invalid_end_the_search_and_keep_what_is_k
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("unmeasured", [1, 2, 3, 4, 5])
-def test_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
+def test_case_14_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
     """Loads up to 3 hold; one load could not be measured, in three trials."""
     finding = only(
         experiment(strategy=strategy),
@@ -95,7 +95,7 @@ def test_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy
         assert any("could not be measured: INVALID 3 times" in note for note in finding.notes)
 
 
-def test_what_was_proven_below_a_load_that_stays_invalid_is_the_answer() -> None:
+def test_case_14_what_was_proven_below_a_load_that_stays_invalid_is_the_answer() -> None:
     """Near 430k/s everything holds, and from 450k/s on the generator falls behind."""
     question = replace(experiment(span=RANGE, strategy="adaptive"), ceiling=None)
     search, past = build(question, "simulated", hint=430_000.0), list[TrialResult]()

@@ -138,7 +138,7 @@ def test_a_level_that_clearly_returns_has_no_trend_however_noisy_its_increments_
     )
 
 
-def test_growth_that_ends_in_the_second_half_is_settling_and_no_overload() -> None:
+def test_case_11_growth_that_ends_in_the_second_half_is_settling_and_no_overload() -> None:
     """Micro-batches of cost a + b·load settle at a finite lag over tens of seconds."""
     steep = evidence_of(5000, 100)
     assert trend_rules.classify_full(replace(steep, late=4000.0)) == "broken"
@@ -147,7 +147,7 @@ def test_growth_that_ends_in_the_second_half_is_settling_and_no_overload() -> No
     assert trend_rules.classify_short(replace(steep, late=900.0)) == "unclear"
 
 
-def test_a_trial_that_is_looked_at_more_often_needs_more_at_each_look() -> None:
+def test_case_16_a_trial_that_is_looked_at_more_often_needs_more_at_each_look() -> None:
     assert [trend_rules.max_checks(60, limit) for limit in (60, 65, 69, 120, 300)] == [1, 2, 2, 6, 13]
     shares = [trend_rules.confidence_of_each(count) for count in (1, 2, 6, 13)]
     assert shares == sorted(shares)

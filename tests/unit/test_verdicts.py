@@ -335,7 +335,7 @@ def test_every_reason_carries_a_number() -> None:
             assert any(c.isdigit() for c in reason) or "no memory" in reason
 
 
-def test_micro_batches_that_settle_at_a_finite_lag_are_not_overloaded() -> None:
+def test_case_11_micro_batches_that_settle_at_a_finite_lag_are_not_overloaded() -> None:
     """A cost of a + b·load: lag grows by a third of the load per second until the batches are large enough."""
     settles = np.concatenate([np.linspace(1, 10, 15), np.full(15, 10.0)]) * LOAD
     assert measure(recording(settles)).runaway
