@@ -1,6 +1,6 @@
 """Run the quickstart ten times in a row, untouched, and print what a user would have seen.
 
-    python -m benches._ten_quickstarts [--count 10] [--experiment quickstart] [--out FOLDER] [--set trigger=...]
+    python -m benches._ten_quickstarts [--count 10] [--experiment quickstart] [--out FOLDER] [--set engine.trigger=...]
 
 Takes about four minutes for each run, so `make bench` leaves it out: the name begins with an underscore. The time of a
 run is from its command to its bounds, without the trial at 90 %. Wanted: a median of at most 3.5 minutes, at least 8 of

@@ -150,8 +150,8 @@ def level_error(spread: float, span: float) -> float:
 def returned_to_floor(evidence: TrendEvidence, share: float = MAX_FALSE_RETURNS) -> bool:
     """Whether the level returned to its floor more often than a growing one does in all but ``share`` of cases.
 
-    The growth is ``REFUTED_GROWTH`` above the threshold. The noise is that of the second half, at least the assumed
-    one, because a level at its floor shows none.
+    The growth is ``REFUTED_GROWTH`` above the threshold. The noise is that of the whole trial, at least the
+    assumed one, because a level at its floor shows none.
     """
     floor = evidence.floor
     if floor is None or not floor.visits or not floor.before or evidence.scale <= 0:
