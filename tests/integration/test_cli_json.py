@@ -80,3 +80,6 @@ def test_a_budget_that_ends_a_search_with_both_bounds_confirmed_is_an_answer(tmp
     assert (said.code, said.document["exit_code"], finding["status"]) == (0, 0, "bracketed")
     assert "The search ended early: the budget of 2m is used up" in finding["notes"]
     assert len(said.document["trials"]) == 3
+    resumed = streamgauge("resume", "@last", "--out", tmp_path / "runs", "--json")
+    assert (resumed.code, len(resumed.document["trials"])) == (0, 4)
+    assert not any("ended early" in note for note in resumed.document["findings"][0]["notes"])
