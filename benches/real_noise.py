@@ -81,11 +81,10 @@ class Noise:
 
 
 def fit(trials: list[dict[str, Any]], lasts: float) -> list[Noise]:
-    """a of each Spark application, which is one transport and disturbance, and b of each trial."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    """a of each Spark application, and b of each trial. The first six trials have no name of their application."""
+    groups: dict[str, list[dict[str, Any]]] = {}
     for trial in trials:
-        about = trial["about"]
-        groups.setdefault((about["transport"], about["hog"], about["trigger"]), []).append(trial)
+        groups.setdefault(trial["about"].get("application", ""), []).append(trial)
     return [noise for group in groups.values() for noise in _fitted(group, lasts)]
 
 
