@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from benches._collect_noise import SHARES, load, parsed, question_of, write
-from benches.real_noise import fit
+from benches.real_noise import counted, fit
+from streamgauge.model.measurement import Verdict, VerdictKind
 from streamgauge.model.units import SECOND
 
 
@@ -59,3 +60,25 @@ def test_a_recording_has_eight_trials_of_60_s_unless_something_else_is_asked() -
 def test_shares_that_are_no_loads_are_refused(shares: str) -> None:
     with pytest.raises(SystemExit):
         parsed(["--out", "noise.npz", "--shares", shares])
+
+
+@pytest.mark.parametrize(
+    ("kind", "ratio", "share", "taken", "counts"),
+    [
+        ("SUSTAINED", 0.975, 0.0, 0.0, "right"),
+        ("SUSTAINED", 1.025, 0.0, 0.0, "wrong"),
+        ("SUSTAINED", 1.025, 0.0, 0.2, "right"),  # with all of its CPU the system sustains 1.25 times the boundary
+        ("OVERLOADED", 1.025, 0.005, 0.005, "right"),
+        ("OVERLOADED", 0.975, 0.005, 0.005, "wrong"),
+        ("OVERLOADED", 1.025, 0.0, 0.08, "wrong"),
+        ("OVERLOADED", 1.025, 0.2, 0.2, "higher"),
+        ("OVERLOADED", 0.9, 0.2, 0.2, "wrong"),
+        ("OVERLOADED", 0.9, 0.3, 0.2, "higher"),
+        ("FAILED", 0.975, 0.0, 0.0, "wrong"),
+        ("UNDECIDED", 1.1, 0.0, 0.0, "UNDECIDED"),
+        ("INVALID", 0.9, 0.0, 0.2, "INVALID"),
+    ],
+)
+def test_a_verdict_is_wrong_if_its_claim_is(kind: str, ratio: float, share: float, taken: float, counts: str) -> None:
+    verdict = Verdict(VerdictKind(kind), ("the lag grew by so many",), taken=share)
+    assert counted(verdict, ratio, taken) == counts
