@@ -1,15 +1,22 @@
 """How fast and how surely the sequential rule decides, and whether the trend's interval is honest.
 
-Simulated traces at known ratios to the boundary C/(1 − θ), with noise of 5 % per second and lag-1
-correlation 0.5. Times are after warm-up, as shares of a full-length trial.
+    python -m benches.early_rule [--count 2000] [--table full batches]
+
+Simulated traces at known ratios to the boundary, with noise of 5 % per second and lag-1 correlation 0.5. Times are
+after warm-up, as shares of a full-length trial. The boundary is C/(1 − θ). With micro-batches it is the load at which
+lag without noise grows by exactly θ in the second half of a trial, because their fixed cost takes a share of C that
+depends on how long they have become.
 """
 
 import argparse
 import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
+from scipy.optimize import brentq
 
 from benches.search_accuracy import OBJECTIVES, THETA, WORKLOAD, simulate
 from streamgauge.engines.simulated import SimulatedOptions
@@ -21,10 +28,15 @@ from streamgauge.model.trial import Purpose, Trial, TrialRequest
 from streamgauge.model.units import SECOND
 
 RATIOS = (0.5, 0.8, 0.95, 0.97, 1.03, 1.05, 1.2, 1.5)
+AROUND = (0.95, 0.975, 1.0, 1.025, 1.05)
 CAPACITY = 1_000_000.0
 FULL = 60
 NOISE = 0.05
 WARMUP = 10
+BATCH_COST = 0.05
+"""Fixed cost of a micro-batch as a share of the interval: about what was measured with Spark and 2 s."""
+BATCH_WARMUP = 5
+"""Seconds of the warm-up with micro-batches, as in the quickstarts."""
 
 
 def trial_at(  # noqa: PLR0917
@@ -59,9 +71,9 @@ def trial_at(  # noqa: PLR0917
     )
 
 
-def run(trial: Trial) -> tuple[Verdict, Measurement]:
+def run(trial: Trial, exact: bool = True) -> tuple[Verdict, Measurement]:
     """One trial in simulated time, as a real run would make and judge it."""
-    recording = simulate(trial)
+    recording = simulate(trial, exact)
     measured = measure(recording)
     return decide(recording, measured, OBJECTIVES), measured
 
@@ -72,28 +84,93 @@ def decide_once(ratio: float, seed: int, warmup: int = WARMUP) -> tuple[str, int
     return verdict.kind.value, measured.judged_seconds
 
 
-def looked_at(ratio: float, limit: int, noise: float, seed: int) -> tuple[str, int]:
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Full-length trials of one kind."""
+
+    limit: int
+    duration: int = FULL
+    noise: float = NOISE
+    interval: int = 0
+    """Seconds from one micro-batch to the next; 0: events are processed continuously."""
+    early: bool = False
+    """Whether they may fail at half and at three quarters of their length, as in a search that has a hint."""
+
+    @property
+    def looks(self) -> int:
+        """How often such a trial is judged at most."""
+        return trend_rules.max_checks(self.duration, self.limit) + 2 * self.early
+
+    def trial(self, ratio: float, seed: int) -> Trial:
+        """A trial at this ratio to the boundary."""
+        purpose: Purpose = "confirm" if self.early else "measure"
+        trial = trial_at(ratio, seed, purpose, warmup=0, limit=self.limit, noise=self.noise)
+        trial = replace(trial, duration=self.duration * SECOND)
+        return in_batches(trial, self.interval, ratio * boundary(self)) if self.interval else trial
+
+
+def in_batches(trial: Trial, interval: int, load: float) -> Trial:
+    """The trial at another load and with micro-batches."""
+    cost = round(BATCH_COST * interval * SECOND)
+    return replace(
+        trial,
+        ask=replace(trial.ask, value=load),
+        profile=constant(load),
+        options={**trial.options, "batch_interval": interval * SECOND, "batch_cost": cost},
+        trigger=interval * SECOND,
+        warmup=BATCH_WARMUP * SECOND,
+    )
+
+
+@lru_cache
+def boundary(case: Case) -> float:
+    """The load at which lag of micro-batches without noise grows by exactly θ in the second half of a trial."""
+    plain = replace(
+        trial_at(1.0, 1, "measure", warmup=0, limit=case.duration, noise=0.0), duration=case.duration * SECOND
+    )
+
+    def excess(load: float) -> float:
+        late = measure(simulate(in_batches(plain, case.interval, load))).lag_late
+        return (1.0 if late is None else late / load) - THETA
+
+    return float(brentq(excess, 0.5 * CAPACITY, 1.5 * CAPACITY, xtol=1e-4 * CAPACITY))
+
+
+def looked_at(case: Case, ratio: float, seed: int) -> tuple[str, int]:
     """What a full-length trial ends with that may be extended to a limit, and after how many seconds."""
-    verdict, measured = run(trial_at(ratio, seed, "measure", warmup=0, limit=limit, noise=noise))
+    verdict, measured = run(case.trial(ratio, seed), exact=not case.early)
     return verdict.kind.value, measured.judged_seconds
 
 
-def full_length(count: int, pool: ProcessPoolExecutor) -> None:
+CONTINUOUS = tuple(
+    case
+    for noise in (NOISE, 2 * NOISE)
+    for case in (*(Case(many * FULL, noise=noise) for many in (1, 2, 5)), Case(2 * FULL, noise=noise, early=True))
+)
+BATCHES = tuple(
+    Case(2 * duration, duration, interval=interval, early=early)
+    for interval in (1, 2)
+    for duration in (FULL // 2, FULL)
+    for early in (False, True)
+)
+
+
+def full_length(title: str, cases: Sequence[Case], count: int, pool: ProcessPoolExecutor) -> None:
     """Print what all looks at a full-length trial realise together: at the boundary, and beside it."""
-    print(f"full-length trials of {FULL} s, {count} each, correlation 0.5: all looks up to the limit together")
-    print("  noise  limit  looks  load / boundary  SUSTAINED  OVERLOADED  UNDECIDED  mean length")
-    for noise in (NOISE, 2 * NOISE):
-        for limit in (FULL, 2 * FULL, 5 * FULL):
-            for ratio in (0.95, 0.975, 1.0, 1.025, 1.05):
-                answers = list(pool.map(partial(looked_at, ratio, limit, noise), range(count), chunksize=50))
-                parts = [
-                    sum(kind == name for kind, _ in answers) / count
-                    for name in ("SUSTAINED", "OVERLOADED", "UNDECIDED")
-                ]
-                length = float(np.mean([seconds for _, seconds in answers]))
-                asked = f"{noise:5.0%}  {limit:3} s  {trend_rules.max_checks(FULL, limit):5}  {ratio:<15}"
-                found = f"{parts[0]:9.2%}  {parts[1]:10.2%}  {parts[2]:9.2%}  {length:7.1f} s"
-                print(f"  {asked}  {found}", flush=True)
+    print(f"full-length trials with {title}, {count} each, correlation 0.5: all looks up to the limit together")
+    print("  noise  interval   length    limit  looks         load   SUSTAINED  OVERLOADED  UNDECIDED  mean length")
+    for case in cases:
+        for ratio in AROUND:
+            answers = list(pool.map(partial(looked_at, case, ratio), range(count), chunksize=50))
+            parts = [
+                sum(kind == name for kind, _ in answers) / count for name in ("SUSTAINED", "OVERLOADED", "UNDECIDED")
+            ]
+            length = float(np.mean([seconds for _, seconds in answers]))
+            interval = f"{case.interval} s" if case.interval else "–"
+            looks = f"{case.looks}{' (2 early)' if case.early else ''}"
+            asked = f"{case.noise:5.0%}  {interval:>8}  {case.duration:5} s  {case.limit:5} s  {looks:12}  {ratio:<5}"
+            found = f"{parts[0]:9.2%}  {parts[1]:10.2%}  {parts[2]:9.2%}  {length:7.1f} s"
+            print(f"  {asked}  {found}", flush=True)
 
 
 def returning(noise: float, length: int, seed: int) -> bool:
@@ -130,31 +207,52 @@ def covers(ratio: float, memory: float, seed: int) -> bool:
     return measured.lag_trend is not None and measured.lag_trend.low <= truth <= measured.lag_trend.high
 
 
+def early(count: int, pool: ProcessPoolExecutor) -> None:
+    """Print how often short trials are wrong, and how soon they end."""
+    for warmup in (0, WARMUP):
+        print(f"early rule, {count} traces each, noise 5 % per second with correlation 0.5, warm-up {warmup} s")
+        print("  load / boundary    wrong  undecided  mean time to decide")
+        shares = []
+        for ratio in RATIOS:
+            answers = list(pool.map(partial(decide_once, ratio, warmup=warmup), range(count), chunksize=50))
+            right = "SUSTAINED" if ratio < 1 else "OVERLOADED"
+            wrong = sum(kind not in (right, "UNDECIDED") for kind, _ in answers) / count
+            undecided = sum(kind == "UNDECIDED" for kind, _ in answers) / count
+            shares.append(float(np.mean([seconds for _, seconds in answers])) / FULL)
+            took = f"{shares[-1] * FULL:5.1f} s ({shares[-1]:.0%})"
+            print(f"  {ratio:<15}  {wrong:6.2%}     {undecided:6.2%}     {took}", flush=True)
+        print(f"  mean over all loads: {np.mean(shares):.1%} of a full-length trial")
+
+
+def intervals(count: int, pool: ProcessPoolExecutor) -> None:
+    """Print how often the interval of the trend contains the true growth."""
+    print(f"95 % interval of the trend, {count} full-length trials each")
+    for memory in (0.0, 0.3, 0.5):
+        for ratio in (1.05, 1.2, 1.5):
+            held = sum(pool.map(partial(covers, ratio, memory), range(count), chunksize=50)) / count
+            print(f"  correlation {memory}, load {ratio} of the boundary: covers the truth in {held:.1%}", flush=True)
+
+
+TABLES: dict[str, Callable[[int, ProcessPoolExecutor], None]] = {
+    "early": early,
+    "returns": returns,
+    "full": partial(full_length, "continuous processing", CONTINUOUS),
+    "batches": partial(full_length, f"micro-batches of a fixed cost of {BATCH_COST:.0%}", BATCHES),
+    "intervals": intervals,
+}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--count", type=int, default=1000)
-    count = parser.parse_args().count
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--count", type=int, default=400, help="trials at each load; 2000 for figures of the documentation"
+    )
+    parser.add_argument("--table", nargs="*", choices=TABLES, default=list(TABLES), help="print only these tables")
+    asked = parser.parse_args()
     with ProcessPoolExecutor(2) as pool:
-        for warmup in (0, WARMUP):
-            print(f"early rule, {count} traces each, noise 5 % per second with correlation 0.5, warm-up {warmup} s")
-            print("  load / boundary    wrong  undecided  mean time to decide")
-            shares = []
-            for ratio in RATIOS:
-                answers = list(pool.map(partial(decide_once, ratio, warmup=warmup), range(count), chunksize=50))
-                right = "SUSTAINED" if ratio < 1 else "OVERLOADED"
-                wrong = sum(kind not in (right, "UNDECIDED") for kind, _ in answers) / count
-                undecided = sum(kind == "UNDECIDED" for kind, _ in answers) / count
-                shares.append(float(np.mean([seconds for _, seconds in answers])) / FULL)
-                took = f"{shares[-1] * FULL:5.1f} s ({shares[-1]:.0%})"
-                print(f"  {ratio:<15}  {wrong:6.2%}     {undecided:6.2%}     {took}")
-            print(f"  mean over all loads: {np.mean(shares):.1%} of a full-length trial")
-        returns(count, pool)
-        full_length(count, pool)
-        print(f"95 % interval of the trend, {count} full-length trials each")
-        for memory in (0.0, 0.3, 0.5):
-            for ratio in (1.05, 1.2, 1.5):
-                held = sum(pool.map(partial(covers, ratio, memory), range(count), chunksize=50)) / count
-                print(f"  correlation {memory}, load {ratio} of the boundary: covers the truth in {held:.1%}")
+        for name in asked.table:
+            TABLES[name](asked.count, pool)
 
 
 if __name__ == "__main__":
