@@ -205,3 +205,23 @@ def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> Non
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert [experiment for experiment in shipped_names() if f"`{experiment}`" not in text] == []
+
+
+def test_the_pages_that_explain_the_simulated_run_have_its_numbers() -> None:
+    demo = " ".join((ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo -->")[2].split())
+    found = re.findall(
+        r"queue growth (\S+) events/s, (\S+) % of the load \(95 % confidence interval (\S+) to (\S+) %", demo
+    )
+    (_, passed, *passed_interval), (growth, failed, low, high) = found[3], found[2]
+    minus = [text.replace("-", "−") for text in (passed, *passed_interval)]
+    expected = {
+        "docs/guide/reading-a-finding.md": [f"grew by {failed} % of the load", f"{low} to {high} %"],
+        "docs/concepts/trend.md": [f"{growth} events/s, which is {failed} %", f"{low} % to {high} % of the load"],
+        "docs/concepts/verdicts.md": [
+            f"{failed} % of the load | {low} % to {high} %",
+            f"{minus[0]} % of the load | {minus[1]} % to {minus[2]} %",
+        ],
+    }
+    for page, texts in expected.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert [each for each in texts if each not in text] == [], page

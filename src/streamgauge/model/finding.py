@@ -1,5 +1,6 @@
 """Finding: one result of a run: the bounds of one dimension, with the trials that confirm them."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median_low
@@ -7,6 +8,10 @@ from typing import Literal
 
 from streamgauge.model.measurement import Verdict
 from streamgauge.model.trial import TrialRequest
+from streamgauge.model.units import format_count, format_value
+
+_FIXED = re.compile(r"([a-z_]+)=([0-9.]+(?:e[+-]?[0-9]+)?)")
+"""A part of the stored name of a series: a dimension and its value."""
 
 Status = Literal[
     "bracketed",  # both bounds are confirmed and as close as requested
@@ -94,3 +99,22 @@ def titles(findings: Sequence[Finding]) -> tuple[str, ...]:
     """A title for each finding: the label of the engine if there are several, and the series."""
     several = len({finding.engine for finding in findings}) > 1
     return tuple(" · ".join(part for part in (f.engine if several else "", f.line) if part) for f in findings)
+
+
+def title_text(title: str, sentence: str = "") -> str:
+    """A title as it is shown: ``load=200000`` is ``load 200k/s``. A series that the sentence names is omitted."""
+    *engine, line = title.split(" · ")
+    series = _series_text(line)
+    return " · ".join([*engine, *([] if sentence and series in sentence else [series])])
+
+
+def _series_text(line: str) -> str:
+    """The dimensions that a series keeps constant, with their units; other text is returned as it is."""
+    parts = [_FIXED.fullmatch(part) for part in line.split(", ")]
+    return ", ".join(_fixed_text(part[1], float(part[2])) for part in parts if part) if all(parts) else line
+
+
+def _fixed_text(dimension: str, value: float) -> str:
+    if dimension == "instances":
+        return f"{format_count(value)} instance{'' if value == 1 else 's'}"
+    return f"{dimension} {format_value(value, 'rate' if dimension == 'load' else '')}"

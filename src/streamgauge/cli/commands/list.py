@@ -36,7 +36,9 @@ def command(out: Out = RUNS, json: Json = False) -> None:
 
 def _found(run: "RunSummary") -> str:
     """The results of a run, one line each, with the engine and the series if there are several."""
-    titled = zip(run.titles, run.sentences, strict=True)
+    from streamgauge.model.finding import title_text
+
+    titled = [(title_text(*pair), pair[1]) for pair in zip(run.titles, run.sentences, strict=True)]
     lines = [f"{title}: {sentence}" if title else sentence for title, sentence in titled]
     return "\n".join(lines) or run.reason or f"{run.state}: streamgauge resume {run.id}"
 

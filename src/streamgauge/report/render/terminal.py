@@ -46,8 +46,8 @@ def render_run(view: RunView, trials: bool = True) -> RenderableType:
 def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     style = "bold green" if finding.status in _GOOD else "bold yellow"
     parts: list[RenderableType] = []
-    if finding.title:
-        parts.append(Text(finding.title, style="bold"))
+    if finding.heading:
+        parts.append(Text(finding.heading, style="bold"))
     parts.append(Text(as_sentence(finding.sentence), style=style))
     parts += [Text(f"  {line}") for line in _bounds(finding)]
     parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2), expand=False) for note in finding.notes]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from streamgauge.model.finding import Bound, Finding, titles
+from streamgauge.model.finding import Bound, Finding, title_text, titles
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.seconds import Account
 from streamgauge.model.units import format_count, format_duration, format_rate, format_share, format_value
@@ -106,7 +106,7 @@ class TrialRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """One answer with its proof."""
+    """One result with the trials behind it."""
 
     title: str
     engine: str
@@ -129,6 +129,11 @@ class FindingView:
     circumstances: tuple[str, ...] = ()
     """How the bounds came about, a sentence each."""
 
+    @property
+    def heading(self) -> str:
+        """The title, without the series if the sentence names it."""
+        return title_text(self.title, self.sentence)
+
 
 @dataclass(frozen=True, slots=True)
 class RunView:
@@ -147,7 +152,7 @@ class RunView:
 def view_run(report: RunReport) -> RunView:
     """Everything that is shown of a run, findings first."""
     named = zip(titles(report.findings), report.findings, strict=True)
-    findings = tuple(_finding(title, finding, report) for title, finding in named)
+    findings = tuple(_finding(title_text(title), finding, report) for title, finding in named)
     checked = outputs_checked(report.trials)
     way = transport(report)
     return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way)

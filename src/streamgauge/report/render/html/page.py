@@ -62,7 +62,7 @@ def _header(view: PageView) -> Markup:
     sentences = [
         element(
             "span",
-            element("small", finding.title) if finding.title else None,
+            element("small", finding.heading) if finding.heading else None,
             as_sentence(finding.sentence),
             class_="answer",
         )
