@@ -3,7 +3,9 @@
 import json
 import re
 from dataclasses import fields
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
@@ -225,3 +227,21 @@ def test_the_pages_that_explain_the_simulated_run_have_its_numbers() -> None:
     for page, texts in expected.items():
         text = (ROOT / page).read_text(encoding="utf-8")
         assert [each for each in texts if each not in text] == [], page
+
+
+def _refresh() -> ModuleType:
+    """The script docs/refresh.py, which is in no package."""
+    spec = spec_from_file_location("refresh", ROOT / "docs/refresh.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_what_runs_are_those_of_the_installed_code() -> None:
+    tables = _refresh().tables()
+    assert {page for page, _ in tables} == {"README.md", "docs/reference/experiment-file.md"}
+    for (page, block), table in tables.items():
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert f"<!-- {block} -->\n{table}\n<!-- /{block} -->" in text, f"run make docs: {page}"
