@@ -144,7 +144,7 @@ def test_a_budget_in_a_plan_bounds_the_time_of_the_trials(tmp_path: Path) -> Non
     ran = streamgauge("run", file, "--budget", "40s", "--out", tmp_path / "runs", "--json", *overrides).document
     assert 40 < sum(trial["seconds"] for trial in ran["trials"]) <= planned["seconds"]["trials_most"]
     shown = " ".join(streamgauge("plan", file, "--budget", "40s", *overrides).out.split())
-    assert "The budget of 40s ends the run with the bounds found so far, after at most 3m 5s of trials" in shown
+    assert "The budget of 40 s ends the run with the bounds found so far, after at most 3 min 5 s of trials" in shown
 
 
 def test_a_plan_of_spark_has_the_time_of_the_clock(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_a_budget_ends_with_the_bracket_so_far(tmp_path: Path) -> None:
     document = said.document
     assert document["findings"][0]["status"] == "unfinished"
     assert (said.code, document["exit_code"]) == (6, 6)
-    assert "budget of 50s" in document["ended"]
+    assert "budget of 50 s" in document["ended"]
     assert 0 < document["seconds"] <= 50
     resumed = streamgauge("resume", "@last", "--out", tmp_path / "runs", "--json").document
     whole = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document

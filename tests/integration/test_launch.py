@@ -160,7 +160,7 @@ def test_a_child_that_is_not_ready_in_time_is_named_with_its_deadline_and_log(
 ) -> None:
     code = "import time; print('opening the books', flush=True); time.sleep(600)"
     child = ProcessSpec("driver 0", python(code), ready=LineReady(), deadline=SECOND // 2)
-    with pytest.raises(LaunchError, match=r"driver 0 did not print ready within 500ms; (.|\n)*opening the books"):
+    with pytest.raises(LaunchError, match=r"driver 0 did not print ready within 500 ms; (.|\n)*opening the books"):
         launcher.start(child, tmp_path)
 
 

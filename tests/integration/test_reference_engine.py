@@ -276,7 +276,7 @@ def test_a_crash_is_in_its_log_and_what_it_did_before_is_readable(stage: Play) -
     trial.start()
     trial.wait("the crash", lambda: not trial.engine.alive())
     assert trial.process.exit_code() == 1
-    assert "crashed, as configured, after 800ms" in trial.process.tail()[-1]
+    assert "crashed, as configured, after 800 ms" in trial.process.tail()[-1]
     assert len(trial.truth().batches["events"]) > 10
 
 

@@ -89,14 +89,14 @@ def test_a_generator_that_is_too_slow_for_its_plan_makes_a_trial_invalid(tmp_pat
 
     longer = trial(1e6, {"capacity": "4M/s"}, duration=3 * SECOND, limit=3 * SECOND)
     played = play(longer, tmp_path, {1: slow_down, 4: over.set})
-    played.is_(INVALID, "of the planned events (minimum 99.5%); give the load driver more cores")
+    played.is_(INVALID, "of the planned events (minimum 99.5 %); give the load driver more cores")
 
 
 def test_a_generator_that_stands_still_and_a_step_of_the_wall_clock_make_a_trial_invalid(tmp_path: Path) -> None:
     step = {"wall_step_at_ns": 1_500 * MILLI, "wall_step_ns": -100 * MILLI}
     stop: dict[int, Sabotage] = {1: lambda: stop_for(child(DRIVER), 0.5)}
     played = play(trial(), tmp_path, stop, step)
-    played.is_(INVALID, "longest send delay ", "(limit 250ms): the load generator paused")
+    played.is_(INVALID, "longest send delay ", "(limit 250 ms): the load generator paused")
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
     played.is_(INVALID, "the wall clock jumped by", "stop the process that sets it")
     assert played.measured.clock_step == pytest.approx(100 * MILLI, abs=30 * MILLI)
@@ -260,7 +260,7 @@ def test_a_crash_after_the_judged_seconds_is_a_crash_too(tmp_path: Path) -> None
 def test_a_stall_fails_a_trial(tmp_path: Path) -> None:
     asked = trial(options={"stall_after": "1s", "stall": "60s"}, stall=3 * SECOND, **ENDLESS)
     played = as_if_quiet(play(asked, tmp_path))
-    played.is_(FAILED, "stalled at 200k/s: no acknowledgement for 3s while events waited", "stalls, as configured")
+    played.is_(FAILED, "stalled at 200k/s: no acknowledgement for 3 s while events waited", "stalls, as configured")
 
 
 # The whole way.

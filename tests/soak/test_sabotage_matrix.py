@@ -27,7 +27,7 @@ def test_a_step_of_the_wall_clock_makes_a_trial_invalid(step: int, tmp_path: Pat
 
 def test_a_generator_that_is_stopped_for_half_a_second_makes_a_trial_invalid(tmp_path: Path) -> None:
     played = play(trial(), tmp_path, {1: lambda: stop_for(child(DRIVER), 0.5)})
-    played.is_(VerdictKind.INVALID, "longest send delay 4", "(limit 250ms): the load generator paused")
+    played.is_(VerdictKind.INVALID, "longest send delay 4", "(limit 250 ms): the load generator paused")
     assert 0.4 * SECOND < played.measured.schedule_lag_worst < 0.8 * SECOND
 
 

@@ -200,7 +200,7 @@ def test_case_12_a_third_rate_is_not_confirmed_because_a_calibration_takes_three
     ]
     assert not confirmed(probes)
     assert (
-        "maximum reliable load: 9M/s, 45% of it, p99 send delay 20ms over 3 s; this rate is not confirmed over the "
+        "maximum reliable load: 9M/s, 45 % of it, p99 send delay 20 ms over 3 s; this rate is not confirmed over the "
         "length of a trial, because events were late over 30 s at 16M/s and 12M/s; stop other work on this machine and "
         "calibrate again" in " ".join(shown(of_probes(probes)).split())
     )
@@ -223,7 +223,7 @@ def test_case_12_a_calibration_whose_last_rate_is_late_is_invalid_although_a_hig
     assert probes[-1].rate == pytest.approx(SHARES[-1] * 20e6)
     assert of_probes(probes).problems()[-1] == (
         "INVALID",
-        "p99 send delay 90ms even at 3M/s; stop other work on this machine",
+        "p99 send delay 90 ms even at 3M/s; stop other work on this machine",
     )
 
 
@@ -267,7 +267,7 @@ def test_if_sends_are_late_at_every_rate_the_lowest_counts_and_the_calibration_i
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=3e6, probes=seen))
     assert calibration.problems()[-1] == (
         "INVALID",
-        "p99 send delay 80ms even at 3M/s; stop other work on this machine",
+        "p99 send delay 80 ms even at 3M/s; stop other work on this machine",
     )
 
 
@@ -276,7 +276,7 @@ def test_the_maximum_reliable_load_and_its_send_delay_are_shown() -> None:
     calibration = replace(made(), ceilings=replace(CEILINGS, believed=12e6, probes=probes))
     assert (
         "maximum rate through generator and queue: 20M/s; "
-        "maximum reliable load: 12M/s, 60% of it, p99 send delay 12ms over 3 s" in shown(calibration)
+        "maximum reliable load: 12M/s, 60 % of it, p99 send delay 12 ms over 3 s" in shown(calibration)
     )
     assert "maximum reliable load: 16M/s, 80% of it\n" in shown(made())
 

@@ -37,7 +37,7 @@ def test_case_13_a_load_that_is_sustained_although_others_took_six_percent_stand
 ):
     verdict = judge(recording(walk(0.0), foreign=60_000))
     assert verdict.kind is VerdictKind.SUSTAINED
-    assert "other processes used 6% of the CPU" in verdict.reasons[-1]
+    assert "other processes used 6 % of the CPU" in verdict.reasons[-1]
     assert "latencies are upper bounds" in verdict.reasons[-1]
     assert len(judge(recording(walk(0.0), foreign=40_000)).reasons) == 1
 
@@ -46,14 +46,14 @@ def test_case_13_a_load_that_is_sustained_although_the_driver_waited_for_a_cpu_i
     verdict = judge(recording(walk(0.0), run_delay=0.2 * SECOND))
     assert verdict.kind is VerdictKind.SUSTAINED
     assert verdict.reasons[-1].startswith(
-        "the load driver waited for a CPU 20% of the time; the load was sustained anyway"
+        "the load driver waited for a CPU 20 % of the time; the load was sustained anyway"
     )
 
 
 @pytest.mark.parametrize(("steal", "said"), [(0, "other processes used"), (80_000, "the hypervisor took")])
 def test_case_13_the_verdict_names_who_took_the_cpu(steal: int, said: str) -> None:
     even = judge(recording(walk(0.012, noise=0.05), foreign=80_000, steal=steal))
-    assert even.reasons[0].startswith(f"{said} 8% of the CPU")
+    assert even.reasons[0].startswith(f"{said} 8 % of the CPU")
 
 
 def test_case_13_a_load_that_is_sustained_is_invalid_if_the_generator_did_not_meet_its_plan() -> None:

@@ -36,13 +36,13 @@ def test_case_12_one_late_second_of_sixty_does_not_make_the_p99_late() -> None:
     more = recording(kinds=delays("send-delay", [(7, 200 * MILLI, int(LOAD))]), schedule_lag=200e6)
     verdict = judge(more)
     assert verdict.kind is VerdictKind.INVALID
-    assert "p99 send delay 200.1ms (limit 150ms for lag-trend <= 1%)" in verdict.reasons[0]
+    assert "p99 send delay 200.1 ms (limit 150 ms for lag-trend <= 1%)" in verdict.reasons[0]
 
 
 def test_case_12_a_standstill_keeps_its_own_bound() -> None:
     verdict = judge(recording(kinds=delays("send-delay", [(7, 300 * MILLI, 3000)]), schedule_lag=300e6))
     assert verdict.kind is VerdictKind.INVALID
-    assert verdict.reasons[0].startswith("longest send delay 300ms (limit 250ms): the load generator paused")
+    assert verdict.reasons[0].startswith("longest send delay 300 ms (limit 250 ms): the load generator paused")
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_case_2_a_broker_that_stood_still_makes_the_trial_invalid_and_is_named()
     happened = recording(of=KAFKA, kinds=delays("send-delay", []) | delays("append-delay", late))
     verdict = judge(happened)
     assert verdict.kind is VerdictKind.INVALID
-    assert verdict.reasons[0].startswith("p99 delay until the broker appended events 3s (limit 150ms")
+    assert verdict.reasons[0].startswith("p99 delay until the broker appended events 3 s (limit 150 ms")
     assert measure(happened).append_delay_worst >= 3 * SECOND
     held_up = delays("send-delay", [(13, 210 * MILLI, int(LOAD))])
     both = judge(recording(of=KAFKA, kinds=held_up | delays("append-delay", late)))
@@ -80,7 +80,7 @@ def test_case_2_a_broker_that_stood_still_makes_the_trial_invalid_and_is_named()
 def test_case_2_a_broker_that_confirms_too_few_events_is_named() -> None:
     verdict = judge(recording(of=KAFKA, kinds=delays("send-delay", []), published=0.98 * LOAD))
     assert verdict.kind is VerdictKind.INVALID
-    assert verdict.reasons[0].startswith("the broker confirmed 98.00% of the planned events")
+    assert verdict.reasons[0].startswith("the broker confirmed 98.00 % of the planned events")
     late = delays("send-delay", [(s, 400 * MILLI, int(LOAD)) for s in range(9)])
     assert "the load generator sent" in judge(recording(of=KAFKA, kinds=late, published=0.98 * LOAD)).reasons[0]
 
@@ -102,7 +102,7 @@ def test_case_17_a_latency_missed_by_less_than_a_starved_process_explains_is_inv
     limit = objective("event-time", "<", SECOND, statistic="p50")
     starved = judge(starving(who, 1.2 * SECOND), limit)
     assert starved.kind is VerdictKind.INVALID
-    assert "got no CPU for 240ms, and event-time p50 < 1e+09 was missed by only 20" in starved.reasons[0]
+    assert "got no CPU for 240 ms, and event-time p50 < 1e+09 was missed by only 20" in starved.reasons[0]
     assert judge(starving(who, 1.5 * SECOND), limit).holds is False
     assert judge(starving(who, 0.9 * SECOND), limit).holds is True
 
@@ -127,7 +127,7 @@ def test_case_17_partitions_further_apart_than_the_watermark_excuse_lost_rows(
     assert verdict.kind is kind
     assert verdict.stops_run is (kind is VerdictKind.FAILED)
     if kind is VerdictKind.INVALID:
-        assert "partitions were 500ms of event time apart (watermark 200ms)" in verdict.reasons[0]
+        assert "partitions were 500 ms of event time apart (watermark 200 ms)" in verdict.reasons[0]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_case_19_the_result_says_how_often_each_end_was_measured() -> None:
 
 def test_case_19_the_result_says_how_much_growth_was_allowed_and_over_how_many_seconds() -> None:
     assert (
-        "the queue may grow by 1% of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
+        "the queue may grow by 1 % of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
     )
 
 
@@ -61,19 +61,19 @@ def test_the_result_counts_invalid_and_undecided_trials() -> None:
 
 
 def test_case_19_the_result_says_what_others_took_of_the_cores() -> None:
-    assert "used up to 1.3% of the CPU of the system under test at the two bounds (steal time up to 0.9%)" in said()
+    assert "used up to 1.3 % of the CPU of the system under test at the two bounds (steal time up to 0.9 %)" in said()
 
 
 def test_case_19_the_result_says_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
-    assert "micro-batches took 1.62s at the passing load, 81% of the trigger" in said()
+    assert "micro-batches took 1.62 s at the passing load, 81 % of the trigger" in said()
     untriggered = held(facts=replace(WARM, micro_batches=MicroBatches(mean_ms=300.0)))
     assert "trigger" not in said(replace(RUN, trials=(untriggered, *TRIALS[1:])))
 
 
 def test_case_19_the_result_says_whether_the_warm_up_became_steady() -> None:
-    assert "the warm-up of the system became steady after 45s" in said()
+    assert "the warm-up of the system became steady after 45 s" in said()
     cold = held(facts=replace(BATCHES, warm_up=WarmUp(seconds=60, steady=False)))
-    assert "the warm-up of the system did not become steady in 1m" in said(replace(RUN, trials=(cold, *TRIALS[1:])))
+    assert "the warm-up of the system did not become steady in 1 min" in said(replace(RUN, trials=(cold, *TRIALS[1:])))
     unsteady = tuple(replace(t, facts=TrialFacts(), measurement=replace(t.measurement, steady=False)) for t in TRIALS)
     asked = replace(ASKED, trial=replace(ASKED.trial, warmup=None))
     assert "every trial became steady after its warm-up, except 2, 3, 5" in said(
@@ -124,7 +124,8 @@ def test_the_page_and_the_document_have_them_too() -> None:
 
 SENT = tuple(replace(t, facts=replace(t.facts, send_interval_ns=5_000_000)) for t in TRIALS)
 RESOLUTION = (
-    "the generator sends every 5ms, so event-time latencies include up to 5ms of waiting to be sent, 2.5ms on average"
+    "the generator sends every 5 ms, so event-time latencies include up to 5 ms of waiting to be sent, "
+    "2.5 ms on average"
 )
 
 
@@ -143,7 +144,7 @@ def test_case_17_the_line_on_the_resolution_names_the_queue_and_the_brokers_dela
     late = replace(SENT[0], measurement=replace(SENT[0].measurement, append_delay_p99=8e6))
     engine = replace(late.facts.engine, queue="published − end offset of the last batch that was started")
     report = replace(RUN, trials=(replace(late, facts=replace(late.facts, engine=engine)), *SENT[1:]))
-    assert "the broker had appended 99 % of the events of every trial within 8ms" in said(report)
+    assert "the broker had appended 99 % of the events of every trial within 8 ms" in said(report)
     assert said(report).endswith("; queue: published − end offset of the last batch that was started")
 
 

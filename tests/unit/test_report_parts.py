@@ -45,7 +45,7 @@ class TestWhyItStoppedThere:
         assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
         found = limits_of(FINDING, [silent])
         assert found is not None
-        assert "used 45% of its 2 cores, other processes 0.0%" in found.limits[0].sentence
+        assert "used 45 % of its 2 cores, other processes 0.0 %" in found.limits[0].sentence
 
     def test_an_engine_that_explains_its_core_is_not_explained_twice(self) -> None:
         found = limits_of(FINDING, REPORT.trials)
@@ -219,7 +219,7 @@ class TestWhereTheSecondsWent:
         assert spent.other == pytest.approx(6.0)
         assert spent.other_is.startswith("before and between the trials")
         assert "50 s from the start of the run" in spent.sentence
-        assert "61% of them in measurement phases" in spent.sentence
+        assert "61 % of them in measurement phases" in spent.sentence
 
     def test_a_system_that_serves_many_trials_is_warmed_up_once(self) -> None:
         warm = [WarmUp(14.0, 30, steady=True), WarmUp(10.0, 20, steady=False)]
@@ -286,7 +286,7 @@ class TestWhatItWasMeasuredOn:
             judged(n + 1, 1e5, VerdictKind.SUSTAINED, facts=facts_from_json(f)) for n, f in enumerate(stored)
         )
         assert dict(measured_on(replace(REPORT, trials=trials)))["transport"] == (
-            "Kafka 4.3.0, 1 local broker, binary records, 1 copy, acks all; the brokers used up to 17% of a core in a "
+            "Kafka 4.3.0, 1 local broker, binary records, 1 copy, acks all; the brokers used up to 17 % of a core in a "
             "trial, 18.5MiB/s written to disk, 0B/s read from it; clocks of generator and broker agree within ±0.25 ms"
         )
         assert "transport" not in dict(measured_on(REPORT)), "the queue is what is meant where nothing is said"
@@ -295,8 +295,8 @@ class TestWhatItWasMeasuredOn:
         facts = [TrialFacts(send_interval_ns=interval) for interval in (2_000_000, 10_000_000, 0)]
         trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=f) for n, f in enumerate(facts, 1))
         assert dict(measured_on(replace(REPORT, trials=trials)))["resolution"] == (
-            "the generator sends every 10ms, so event-time latencies include up to 10ms of waiting to be sent, "
-            "5ms on average"
+            "the generator sends every 10 ms, so event-time latencies include up to 10 ms of waiting to be sent, "
+            "5 ms on average"
         )
         assert "resolution" not in dict(measured_on(REPORT)), "nothing is sent in simulated time"
 
@@ -307,7 +307,7 @@ class TestWhatItWasMeasuredOn:
             slow = replace(trials[number].measurement, append_delay_p99=delay)
             trials[number] = replace(trials[number], measurement=slow)
         said = dict(measured_on(replace(REPORT, trials=tuple(trials))))["resolution"]
-        assert said.endswith("; the broker had appended 99 % of the events of every trial within 31ms")
+        assert said.endswith("; the broker had appended 99 % of the events of every trial within 31 ms")
 
     def test_case_9_the_report_says_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
         engines = [EngineFacts("spark", queue=QUEUE_IS[mode]) for mode in ("micro-batch", "real-time")]

@@ -19,16 +19,16 @@ Sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 %
 apart).
   passed at 100k/s (trial 2)
   failed at 104k/s (trial 3)
-  4 trials, 2m 20s of trial time
+  4 trials, 2 min 20 s of trial time
   note: 102k/s could not be decided (trial 4)
   circumstances:
     - one start of the system under test
     - the passing load was measured once, the failing load once
-    - the queue may grow by 1% of the load, judged over 30 s at the passing load
+    - the queue may grow by 1 % of the load, judged over 30 s at the passing load
     and 30 s at the failing load
     - no trial was INVALID or UNDECIDED
-    - other processes and the hypervisor used up to 0% of the CPU of the system
-    under test at the two bounds (steal time up to 0%)
+    - other processes and the hypervisor used up to 0 % of the CPU of the system
+    under test at the two bounds (steal time up to 0 %)
     - every trial became steady after its warm-up
   what limited it (trial 3, 104k/s):
     - its core was 97 % busy

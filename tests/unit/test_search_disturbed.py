@@ -50,5 +50,5 @@ def test_case_13_a_failing_end_that_is_disturbed_each_time_is_called_estimated()
     finding = only(experiment(span=Span(values=(650e3, 690e3, 730e3, 760e3)), strategy="linear"), disturbed(0.03, True))
     assert finding.holds is not None
     assert any(
-        "is estimated, because other processes or the hypervisor used up to 3.0%" in note for note in finding.notes
+        "is estimated, because other processes or the hypervisor used up to 3.0 %" in note for note in finding.notes
     )

@@ -35,7 +35,7 @@ def test_case_5_a_grid_is_no_finer_than_two_loads_can_be_told_apart_and_the_resu
     assert finding.width is not None
     assert finding.width == pytest.approx(RESOLUTION, rel=0.01)
     assert len(past) < 20
-    assert [note for note in finding.notes if "search.precision is 0.1%" in note and "Increase trial.duration" in note]
+    assert [note for note in finding.notes if "search.precision is 0.1 %" in note and "Increase trial.duration" in note]
 
 
 @pytest.mark.parametrize("strategy", GRIDS)
@@ -45,7 +45,7 @@ def test_case_5_bounds_of_a_grid_that_are_closer_than_the_noise_allows_say_that_
     question = experiment(span=RANGE, strategy=strategy, precision=0.02)
     noisy, quiet = (found(question, judge(error))[0][0] for error in (0.02, 0.0005))
     (said,) = [note for note in noisy.notes if REMARK in note]
-    assert said.startswith("The bounds are 2.0% apart, but the trials support bounds")
+    assert said.startswith("The bounds are 2.0 % apart, but the trials support bounds")
     assert "The limit is probably near 100.4k/s" in said
     assert not quiet.notes
 
@@ -60,7 +60,7 @@ def test_case_5_neighbours_of_a_list_that_are_too_close_keep_their_place_and_the
     assert finding.holds is not None
     assert finding.fails is not None
     assert (finding.holds.value, finding.fails.value) == (100e3, 100.5e3)
-    assert [note for note in finding.notes if REMARK in note and "0.5% apart" in note]
+    assert [note for note in finding.notes if REMARK in note and "0.5 % apart" in note]
 
 
 @pytest.mark.parametrize("strategy", [*GRIDS, "binary", "adaptive"])

@@ -139,7 +139,7 @@ def test_case_5_bounds_from_a_hint_are_no_closer_than_trials_can_tell_apart(
     assert finding.status == status
     assert 0.01 < (finding.width or 0) <= 0.021
     assert min(len(finding.holds.trials), len(finding.fails.trials)) == 2, "both ends are measured twice"
-    verdicts = "The trials support bounds 2.0% apart, but search.precision is 0.1%. Increase trial.duration"
+    verdicts = "The trials support bounds 2.0 % apart, but search.precision is 0.1 %. Increase trial.duration"
     assert any(verdicts in note for note in finding.notes) is (precision < 0.02)
 
 

@@ -78,7 +78,7 @@ def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Str
     assert len(past) == len(before) + 1
     assert (finding.status, finding.holds, finding.fails) == (plain.status, plain.holds, plain.fails)
     (note,) = set(finding.notes) - set(plain.notes)
-    assert note.startswith("90% of the passing load (")
+    assert note.startswith("90 % of the passing load (")
     assert note.endswith(
         f"was {beside.kind} in trial {len(past)}, which does not change the bounds: {beside.reasons[0]}"
     )
@@ -98,7 +98,7 @@ def test_an_invalid_share_is_repeated_and_another_trial_counts() -> None:
     finding = only(question(also=(0.9,)), stormy)
     assert len(set(requests[-3:])) == 1
     assert finding.also == ((0.9, len(requests)),)
-    assert not any("90%" in note for note in finding.notes)
+    assert not any("90 %" in note for note in finding.notes)
 
 
 def test_a_share_that_stays_invalid_leaves_the_bracket_with_a_note() -> None:
@@ -121,7 +121,7 @@ def test_a_run_that_ends_before_the_shares_are_measured_keeps_its_bracket_and_sa
     (finding,) = search.findings(past, "the budget of 5m is spent")
     assert finding.status == "bracketed"
     assert finding.also == ()
-    assert any(n.startswith("90% of ") and n.endswith("not measured: the budget of 5m is spent") for n in finding.notes)
+    assert any(n.startswith("90 % of ") and n.endswith("the budget of 5m is spent") for n in finding.notes)
 
 
 def test_where_nothing_holds_there_is_no_share_of_it() -> None:

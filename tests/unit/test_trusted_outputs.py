@@ -66,7 +66,7 @@ def test_case_1_a_hang_that_the_trend_does_not_show_is_undecided_and_the_sentenc
     happened, _ = watched(of, whole)
     verdict = judge(happened)
     assert verdict.kind is VerdictKind.UNDECIDED
-    assert "acknowledged nothing for 6s at the end of the trial" in verdict.reasons[0]
+    assert "acknowledged nothing for 6 s at the end of the trial" in verdict.reasons[0]
 
 
 def test_case_1_a_system_that_does_not_come_back_within_the_limit_on_stalls_has_failed() -> None:

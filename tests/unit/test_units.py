@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from streamgauge.model.units import (
     SECOND,
     UnitError,
+    duration_text,
     format_count,
     format_duration,
     format_rate,
@@ -17,6 +18,7 @@ from streamgauge.model.units import (
     parse_rate,
     parse_share,
     parse_size,
+    share_text,
 )
 from streamgauge.parse.fields import write_quantity
 
@@ -76,6 +78,10 @@ def test_what_is_not_a_count_is_refused(text: object) -> None:
 
 def test_quantities_are_short_for_people() -> None:
     assert (format_rate(730_000), format_count(1_200_000), format_count(999_999.99)) == ("730k/s", "1.2M", "1M")
+    texts = [duration_text(n * SECOND) for n in (8, 0.25, 90, 3600, 5000, 0)]
+    assert texts == ["8 s", "250 ms", "1 min 30 s", "1 h", "1 h 23 min 20 s", "0 s"]
+    assert [duration_text(n) for n in (5, 2_500, 1_500_000)] == ["5 ns", "2.5 us", "1.5 ms"]
+    assert (share_text(0.025), share_text(-0.1), share_text(float("inf"))) == ("2.5 %", "-10 %", "–")
     assert [format_duration(n * SECOND) for n in (8, 0.25, 90, 3600, 0)] == ["8s", "250ms", "1m 30s", "1h", "0s"]
     assert (format_size(2 * 2**30), format_share(0.025)) == ("2GiB", "2.5%")
     assert (format_rate(float("nan")), format_share(float("inf"))) == ("–/s", "–")

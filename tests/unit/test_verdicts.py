@@ -154,12 +154,12 @@ def test_outputs_that_nobody_checked_do_not_count_as_missing() -> None:
 
 
 FAULTS = {
-    "generator short": (recording(published=0.99 * LOAD), "sent 99.00% of the planned events (minimum 99.5%)"),
-    "send delay": (recording(send_delay=180e6), "p99 send delay 180.1ms (limit 150ms for lag-trend <= 1%)"),
-    "standstill": (recording(schedule_lag=300e6), "longest send delay 300ms (limit 250ms): the load generator paused"),
-    "clock step": (recording(clock_step=2 * SECOND), "the wall clock jumped by 2s"),
-    "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock jumped by 2s"),
-    "run delay": (recording(walk(0.5), run_delay=0.2 * SECOND), "waited for a CPU 20% of the time (limit 10%)"),
+    "generator short": (recording(published=0.99 * LOAD), "sent 99.00 % of the planned events (minimum 99.5 %)"),
+    "send delay": (recording(send_delay=180e6), "p99 send delay 180.1 ms (limit 150 ms for lag-trend <= 1%)"),
+    "standstill": (recording(schedule_lag=300e6), "send delay 300 ms (limit 250 ms): the load generator paused"),
+    "clock step": (recording(clock_step=2 * SECOND), "the wall clock jumped by 2 s"),
+    "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock jumped by 2 s"),
+    "run delay": (recording(walk(0.5), run_delay=0.2 * SECOND), "waited for a CPU 20 % of the time (limit 10 %)"),
     "driver failed": (recording(ending="driver-failed", detail="no memory"), "the load driver failed: no memory"),
     "disturbance": (recording(disturbances=("the broker died after 3 s",)), "the broker died after 3 s"),
 }
@@ -205,7 +205,7 @@ def test_one_broken_objective_is_enough_and_only_it_is_named() -> None:
     verdict = judge(recording(walk(0.0), kinds={"event-time": rows(3 * SECOND)}, firings=10), LAG, p("p99", 2.0))
     assert verdict.kind is VerdictKind.OVERLOADED
     (why,) = verdict.reasons
-    assert why == "event-time p99 3s over 600 window results, 600 of them above the limit (objective < 2s): missed"
+    assert why == "event-time p99 3 s over 600 window results, 600 of them above the limit (objective < 2 s): missed"
     assert [c.state for c in verdict.checks] == ["holds", "broken"]
 
 
@@ -259,7 +259,7 @@ def test_an_output_error_is_how_far_the_number_of_outputs_is_off(allowed: float,
     verdict = judge(happened, objective("output-error", "<=", allowed))
     assert verdict.kind is kind
     outcome = "met" if kind is VerdictKind.SUSTAINED else "missed"
-    shown = "970 outputs instead of 1000, a difference of 3%"
+    shown = "970 outputs instead of 1000, a difference of 3 %"
     assert verdict.reasons == (f"{shown} (objective output-error <= {allowed}): {outcome}",)
 
 
@@ -281,7 +281,7 @@ def test_the_queue_is_the_longest_one_of_the_judged_seconds() -> None:
     for relative, base in ((True, 1.0), (False, LOAD)):
         assert judge(happened, objective("queue", "<=", 2 * base, relative=relative)).holds is True
         assert judge(happened, objective("queue", "<", 2 * base, relative=relative)).holds is False
-    assert "up to 200k events (2s of load) waited" in judge(happened, objective("queue", "<", 1)).reasons[0]
+    assert "up to 200k events (2 s of load) waited" in judge(happened, objective("queue", "<", 1)).reasons[0]
 
 
 def test_drops_are_counted_over_the_whole_trial() -> None:

@@ -13,7 +13,7 @@ from rich.text import Text
 from streamgauge.model.measurement import Measurement, Verdict
 from streamgauge.model.seconds import Seconds
 from streamgauge.model.trial import Trial
-from streamgauge.model.units import SECOND, format_count, format_duration, format_value
+from streamgauge.model.units import SECOND, duration_text, format_count, format_duration, format_value
 from streamgauge.processes.clock import elapsed_ns
 from streamgauge.stats.buckets import quantile
 from streamgauge.workloads.registry import workloads
@@ -153,7 +153,7 @@ class LiveProgress:
         each = (elapsed_ns() - self._start_ns) / self._trials_done
         finished = self._trial.number - 1 if self._trial is not None else self._trials_done
         left = each * max(1, self._expected - finished)
-        return f"about {format_duration(max(1, round(left / SECOND)) * SECOND)}"
+        return f"about {duration_text(max(1, round(left / SECOND)) * SECOND)}"
 
 
 def _median(seconds: Seconds | None) -> str:

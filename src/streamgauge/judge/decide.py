@@ -22,7 +22,7 @@ from streamgauge.model.measurement import NEGLIGIBLE_SHARE, Check, Estimate, Mea
 from streamgauge.model.objective import Objective
 from streamgauge.model.seconds import Account
 from streamgauge.model.trial import INTACT, Recording
-from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+from streamgauge.model.units import SECOND, duration_text, format_count, format_duration, format_rate, share_text
 
 MAX_CLOCK_STEP = SECOND // 100
 MIN_NOISE = 0.6 * ASSUMED_ERROR
@@ -99,7 +99,7 @@ def _with_starved_driver(
     if verdict.kind is not VerdictKind.SUSTAINED:
         return _with_driver_faults(starved, recording, measured, objectives)
     note = (
-        f"the load driver waited for a CPU {format_share(measured.run_delay_share)} of the time; the load was "
+        f"the load driver waited for a CPU {share_text(measured.run_delay_share)} of the time; the load was "
         "sustained anyway, and latencies are upper bounds"
     )
     return _with_foreign_load(replace(verdict, reasons=(*verdict.reasons, note)), measured)
@@ -172,14 +172,14 @@ def _with_foreign_load(verdict: Verdict, measured: Measurement) -> Verdict:
         why = f"{_foreign_load(measured)}; the load was sustained anyway, and latencies are upper bounds"
         return replace(verdict, reasons=(*verdict.reasons, why))
     why = (
-        f"{_foreign_load(measured)} (limit {format_share(MAX_FOREIGN_SHARE)}), so a missed objective proves nothing; "
+        f"{_foreign_load(measured)} (limit {share_text(MAX_FOREIGN_SHARE)}), so a missed objective proves nothing; "
         f"{_advice(measured)}"
     )
     return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
 
 
 def _foreign_load(m: Measurement) -> str:
-    return f"{_who_used(m)} {format_share(m.foreign_share)} of the CPU of the system under test"
+    return f"{_who_used(m)} {share_text(m.foreign_share)} of the CPU of the system under test"
 
 
 def _who_used(m: Measurement) -> str:
@@ -247,7 +247,7 @@ def _runaway_reason(objectives: Sequence[Objective], measured: Measurement) -> t
     if not has_runaway_lag(objectives, measured):
         return ()
     grown = format_count(measured.lag_end - measured.lag_start)
-    return (f"the lag grew by {grown} events in {format_duration(measured.lag_seconds * SECOND)}, a clear overload",)
+    return (f"the lag grew by {grown} events in {duration_text(measured.lag_seconds * SECOND)}, a clear overload",)
 
 
 def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
@@ -259,7 +259,7 @@ def driver_faults(recording: Recording, m: Measurement, objectives: Sequence[Obj
     faults += generator_faults(recording.trial, m, objectives)
     if m.clock_step > MAX_CLOCK_STEP:
         faults.append(
-            f"the wall clock jumped by {format_duration(m.clock_step)} (limit {format_duration(MAX_CLOCK_STEP)}); "
+            f"the wall clock jumped by {duration_text(m.clock_step)} (limit {duration_text(MAX_CLOCK_STEP)}); "
             "stop the process that sets it, and repeat the trial"
         )
     return faults
@@ -270,8 +270,8 @@ def _starvation(m: Measurement) -> list[str]:
     if m.run_delay_share <= MAX_RUN_DELAY_SHARE:
         return []
     return [
-        f"the load driver waited for a CPU {format_share(m.run_delay_share)} of the time (limit "
-        f"{format_share(MAX_RUN_DELAY_SHARE)}); keep other work off its cores"
+        f"the load driver waited for a CPU {share_text(m.run_delay_share)} of the time (limit "
+        f"{share_text(MAX_RUN_DELAY_SHARE)}); keep other work off its cores"
     ]
 
 
@@ -328,7 +328,7 @@ def _missing_proof(recording: Recording, measured: Measurement) -> tuple[str, ..
     found, account, silence = [], measured.account, recording.outcome.silence
     if silence:
         found.append(
-            f"the system under test acknowledged nothing for {format_duration(silence)} at the end of the trial, and "
+            f"the system under test acknowledged nothing for {duration_text(silence)} at the end of the trial, and "
             "what it did after that was not measured; repeat the trial or increase trial.duration"
         )
     if account.checked and account.rows_checked <= 0:

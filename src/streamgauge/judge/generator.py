@@ -14,7 +14,7 @@ from dataclasses import replace
 from streamgauge.model.measurement import Check, Measurement, Verdict, VerdictKind
 from streamgauge.model.objective import Objective
 from streamgauge.model.trial import INTACT, Recording, Trial
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text, format_duration
 
 MIN_ACHIEVED = 0.995
 """The smallest share of the planned events that must be sent."""
@@ -49,7 +49,7 @@ def _delay_limit(objective: Objective, load: float, seconds: float) -> float:
 def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objective]) -> list[str]:
     """A reason for each way in which the load generator, or the broker, did not follow the plan."""
     max_ns, objective_text = max_delay(objectives, m.load, float(m.judged_seconds))
-    limit = format_duration(max_ns) + (f" for {objective_text}" if objective_text else "")
+    limit = duration_text(max_ns) + (f" for {objective_text}" if objective_text else "")
     late_generator = m.schedule_lag_p99 > max_ns or m.schedule_lag_worst > MAX_PAUSE
     # a broker that pauses delays the generator too, when it accepts all waiting events together
     held_up = m.append_delay_p99 - m.schedule_lag_p99 > max_ns
@@ -59,7 +59,8 @@ def generator_faults(trial: Trial, m: Measurement, objectives: Sequence[Objectiv
         who = "the broker confirmed" if broker else "the load generator sent"
         hint = "give the broker more cores" if broker else "give the load driver more cores"
         faults.append(
-            f"{who} {m.achieved_share:.2%} of the planned events (minimum {MIN_ACHIEVED:.1%}); {hint} or lower the load"
+            f"{who} {m.achieved_share * 100:.2f} % of the planned events (minimum {MIN_ACHIEVED * 100:.1f} %); "
+            f"{hint} or lower the load"
         )
     if broker:
         found = (m.append_delay_p99, m.append_delay_worst)
@@ -73,12 +74,12 @@ def _late_events(what: str, who: str, p99: float, worst: float, limit: tuple[flo
     faults = []
     if p99 > limit[0]:
         faults.append(
-            f"p99 {what} {format_duration(p99)} (limit {limit[1]}): {who} was behind schedule; "
+            f"p99 {what} {duration_text(p99)} (limit {limit[1]}): {who} was behind schedule; "
             "keep other work off the cores of the load driver, or lower the load"
         )
     if worst > MAX_PAUSE:
         faults.append(
-            f"longest {what} {format_duration(worst)} (limit {format_duration(MAX_PAUSE)}): {who} paused; "
+            f"longest {what} {duration_text(worst)} (limit {duration_text(MAX_PAUSE)}): {who} paused; "
             "keep other work off the cores of the load driver"
         )
     return faults
@@ -114,8 +115,8 @@ def _partitions_apart(recording: Recording, measured: Measurement) -> list[str]:
         return []
     whose, key = ("watermark of the query", "the watermark of your function") if of_query else _OF_WORKLOAD
     return [
-        f"the broker's partitions were {format_duration(measured.skew)} of event time apart ({whose} "
-        f"{format_duration(watermark)}), so a correct system may have dropped events as late; "
+        f"the broker's partitions were {duration_text(measured.skew)} of event time apart ({whose} "
+        f"{duration_text(watermark)}), so a correct system may have dropped events as late; "
         f"set {key} to more than {format_duration(measured.skew)}"
     ]
 
@@ -141,8 +142,8 @@ def _explanation(trial: Trial, m: Measurement, objective: Objective, check: Chec
         pause = pauses.get(at, 0.0)
         if excess is not None and pause >= max(excess, float(MIN_DELAY_LIMIT)):
             return (
-                f"the process of the {who} got no CPU for {format_duration(pause)}, and {objective.text} was missed by "
-                f"only {format_duration(excess)}, so the miss proves nothing; keep other work off the cores of the "
+                f"the process of the {who} got no CPU for {duration_text(pause)}, and {objective.text} was missed by "
+                f"only {duration_text(excess)}, so the miss proves nothing; keep other work off the cores of the "
                 "load driver"
             )
     return ""

@@ -9,7 +9,7 @@ from streamgauge.judge.percentiles import judge_percentile
 from streamgauge.model.measurement import Check, Interval, Measurement, ObjectiveState
 from streamgauge.model.objective import SHARES, Objective
 from streamgauge.model.seconds import Kind
-from streamgauge.model.units import SECOND, format_count, format_duration, format_share
+from streamgauge.model.units import SECOND, duration_text, format_count, share_text
 
 INCORRECT = ("lost", "duplicate", "wrong")
 COUNTED = (*INCORRECT, "late")
@@ -41,7 +41,7 @@ def _evaluate_count(objective: Objective, measured: Measurement) -> Check:
         return _compared(objective, value, measured.load, f"the lag grew by {format_count(value)} events")
     if metric == "queue":
         value = float(measured.longest_queue)
-        of_load = f" ({format_duration(value / measured.load * SECOND)} of load)" if measured.load else ""
+        of_load = f" ({duration_text(value / measured.load * SECOND)} of load)" if measured.load else ""
         text = f"up to {format_count(value)} events{of_load} waited in the queue"
         return _compared(objective, value, measured.load, text)
     times = "once" if measured.drops == 1 else f"{measured.drops} times"
@@ -146,10 +146,10 @@ def _percent(share: float) -> str:
 
 
 def _latency_growth(trend: Interval, threshold: float) -> str:
-    low, high = format_duration(trend.low * SECOND), format_duration(trend.high * SECOND)
+    low, high = duration_text(trend.low * SECOND), duration_text(trend.high * SECOND)
     return (
-        f"growth of the event-time latency {format_duration(trend.mean * SECOND)} per second "
-        f"(95 % confidence interval {low} to {high}, limit {format_duration(threshold * SECOND)})"
+        f"growth of the event-time latency {duration_text(trend.mean * SECOND)} per second "
+        f"(95 % confidence interval {low} to {high}, limit {duration_text(threshold * SECOND)})"
     )
 
 
@@ -166,8 +166,8 @@ def _evaluate_latency(objective: Objective, measured: Measurement, kind: Kind) -
         return judge_percentile(objective, summary, measured.judged_seconds)
     value = {"avg": summary.average, "min": summary.least, "max": summary.most}[name]
     state: ObjectiveState = "holds" if objective.holds(value, objective.threshold) else "broken"
-    limit = format_duration(objective.threshold)
-    sentence = f"{kind} {name} {format_duration(value)} (objective {objective.operator} {limit}): {_OUTCOME[state]}"
+    limit = duration_text(objective.threshold)
+    sentence = f"{kind} {name} {duration_text(value)} (objective {objective.operator} {limit}): {_OUTCOME[state]}"
     return Check(objective.text, state, value, objective.threshold, sentence)
 
 
@@ -178,7 +178,7 @@ def _evaluate_output_error(objective: Objective, measured: Measurement) -> Check
         return Check(objective.text, "unclear", float("nan"), objective.threshold, sentence)
     value = abs(account.observed - account.expected) / account.expected
     state: ObjectiveState = "holds" if objective.holds(value, objective.threshold) else "broken"
-    text = f"{account.observed} outputs instead of {account.expected}, a difference of {format_share(value)}"
+    text = f"{account.observed} outputs instead of {account.expected}, a difference of {share_text(value)}"
     sentence = f"{text} (objective {objective.text}): {_OUTCOME[state]}"
     return Check(objective.text, state, value, objective.threshold, sentence)
 

@@ -14,7 +14,7 @@ from scipy.special import bdtrc
 
 from streamgauge.model.measurement import Check, LatencySummary, ObjectiveState
 from streamgauge.model.objective import SHARES, Objective
-from streamgauge.model.units import format_count, format_duration, format_share
+from streamgauge.model.units import duration_text, format_count, share_text
 from streamgauge.stats import buckets
 
 MAX_PROBABILITY = 0.01
@@ -51,12 +51,12 @@ def judge_percentile(objective: Objective, summary: LatencySummary, seconds: int
     """The state of an objective on a percentile after so many judged seconds."""
     name = objective.statistic or "p99"
     share, counted = SHARES[name], count_above(objective, summary)
-    state, limit = counted.state(share), format_duration(objective.threshold)
+    state, limit = counted.state(share), duration_text(objective.threshold)
     bucket, count = np.array(summary.results, np.int64).reshape(-1, 2).T
     value = buckets.quantile(bucket, count, share) * 1000.0
     all_of_them = "1 window result" if counted.total == 1 else f"{format_count(counted.total)} window results"
     text = (
-        f"{objective.metric} {name} {format_duration(value)} over {all_of_them}, {format_count(counted.above)} of them "
+        f"{objective.metric} {name} {duration_text(value)} over {all_of_them}, {format_count(counted.above)} of them "
     )
     text += f"above the limit (objective {objective.operator} {limit})"
     outcome = _advice(counted, share, name, seconds) if state == "unclear" else "met" if state == "holds" else "missed"
@@ -68,5 +68,5 @@ def _advice(counted: ResultsAbove, share: float, name: str, seconds: int) -> str
         length = math.ceil(seconds * min_results(share) / max(counted.total, 1))
         few = f"a {name} needs at least {min_results(share)} window results"
         return f"{few}, so set trial.limit to at least {length}s, or use a lower percentile"
-    chance = f"more than {format_share(1 - share)} of them, and so few that it may be chance"
+    chance = f"more than {share_text(1 - share)} of them, and so few that it may be chance"
     return f"that is {chance}; increase trial.limit"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from streamgauge.model.experiment import QUEUE
-from streamgauge.model.units import format_duration, format_rate
+from streamgauge.model.units import duration_text, format_rate
 
 CALIBRATED_SHARE = 0.8
 """Searches end at this share of the maximum rate. At higher loads the load driver would be the limit."""
@@ -106,6 +106,6 @@ class Calibration:
         found = [(v, reason) for v, reasons in verdicts if v in ("INVALID", "FAILED") for reason in reasons]
         probes = self.ceilings.probes
         if probes and not probes[-1].timely:
-            late = f"p99 send delay {format_duration(probes[-1].lag_p99)}"
+            late = f"p99 send delay {duration_text(probes[-1].lag_p99)}"
             found.append(("INVALID", f"{late} even at {format_rate(probes[-1].rate)}; stop other work on this machine"))
         return list(dict.fromkeys(found))

@@ -155,6 +155,18 @@ def format_share(value: float) -> str:
     return f"{_short(value * 100)}%" if math.isfinite(value) else "–"
 
 
+def duration_text(nanos: float) -> str:
+    """A duration in a sentence: ``8 s``, ``250 ms``, ``1 min 30 s``."""
+    minutes = abs(nanos) >= 60 * SECOND
+    spaced = re.sub(r"([0-9])([a-z])", r"\1 \2", format_duration(nanos))
+    return re.sub(r" m\b", " min", spaced) if minutes else spaced
+
+
+def share_text(value: float) -> str:
+    """A share in a sentence: ``2.5 %``."""
+    return format_share(value).replace("%", " %")
+
+
 def format_value(value: float, unit: str) -> str:
     """A value of a dimension as text: ``730k/s``, ``3``, ``8s``, ``25%``; a unit that is not known is a count."""
     formats = {"rate": format_rate, "duration": format_duration, "share": format_share}

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.processes import runtime_folder
 from streamgauge.processes.clock import wait_until
 from streamgauge.processes.placement import pin
@@ -191,7 +191,7 @@ class Launcher:
                 said = f"{spec.name} (process {pid}) {_ended(code)} before it was ready"
                 raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             if time.monotonic() > ends:
-                said = f"{spec.name} did not {spec.ready.text} within {format_duration(spec.deadline)}"
+                said = f"{spec.name} did not {spec.ready.text} within {duration_text(spec.deadline)}"
                 raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
             process._listen(_LOOK_EVERY)
 

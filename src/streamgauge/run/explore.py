@@ -21,7 +21,7 @@ from streamgauge.model.layout import Placement
 from streamgauge.model.options import Options
 from streamgauge.model.profile import LoadProfile, constant, planned_load, scaled
 from streamgauge.model.trial import Trial, TrialRequest
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.launch import Launcher, LocalHost
 from streamgauge.processes.placement import assign_cores
@@ -127,7 +127,7 @@ class _Exploration:
             if request is None:
                 return ""
             if not self._within_budget():
-                return f"the budget of {format_duration(self.context.limits.budget or 0)} is used up"
+                return f"the budget of {duration_text(self.context.limits.budget or 0)} is used up"
             trial = trial_of(self.experiment, choice, request, self.trials + 1)
             self.context.observer.trial_started(trial, expected)
             past.append(self._run_trial(trial, choice, exact=not hint or not self.experiment.trial.early))

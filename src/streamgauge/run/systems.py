@@ -14,7 +14,7 @@ from streamgauge.engines.contract import RealEngine, System
 from streamgauge.model.facts import WarmUp
 from streamgauge.model.layout import Layout
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
-from streamgauge.model.units import SECOND, format_duration, format_rate
+from streamgauge.model.units import SECOND, duration_text, format_rate
 from streamgauge.processes.clock import elapsed_ns
 from streamgauge.processes.control import ControlError, ControlRefused
 from streamgauge.processes.launch import Launcher, LaunchError, LocalHost
@@ -173,7 +173,7 @@ class SystemPool:
         load = format_rate(traits.warm_load)
         observer.message(
             f"Warming up {name} at {load} until the CPU time per event is stable (at most "
-            f"{format_duration(traits.warm_limit_ns)})"
+            f"{duration_text(traits.warm_limit_ns)})"
         )
         early_stop = WarmUpWatch(traits.warm_limit_ns, traits.warm_min_ns)
         trial = warm_up_trial(setup.trial, traits)
@@ -185,7 +185,7 @@ class SystemPool:
             if outcome.ending == "driver-failed":
                 detail = f"in the warm-up of {name}: {outcome.detail}"
             raise SystemFailed(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
-        observer.message(f"The warm-up took {format_duration(seconds * SECOND)}")
+        observer.message(f"The warm-up took {duration_text(seconds * SECOND)}")
         standing.warm_up = replace(
             standing.warm_up,
             seconds=float(seconds),

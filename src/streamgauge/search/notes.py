@@ -52,7 +52,8 @@ def _estimated(history: AxisHistory) -> Iterator[str]:
         share = max((t.verdict.taken for t in history.results if t.trial in fails.proof), default=0.0)
         yield (
             f"the failing bound {history.axis.text(fails.value)} is estimated, because other processes or the "
-            f"hypervisor used up to {share:.1%} of the CPU of the system under test in {trial_numbers(fails.proof)}; "
+            f"hypervisor used up to {share * 100:.1f} % of the CPU of the system under test in "
+            f"{trial_numbers(fails.proof)}; "
             "stop other work on its cores and run again"
         )
 

@@ -12,7 +12,7 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import TrialResult
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import TrialRequest
-from streamgauge.model.units import format_share
+from streamgauge.model.units import share_text
 from streamgauge.search.axes import SearchAxis
 from streamgauge.search.notes import unmeasured
 
@@ -85,7 +85,7 @@ def measured(measurements: Sequence[ShareMeasurement]) -> tuple[tuple[float, int
 def notes(axis: SearchAxis, measurements: Sequence[ShareMeasurement], why: str) -> Iterator[str]:
     """A note for each share that was not measured or did not pass; ``why`` is the reason if the run ended before."""
     for measurement in measurements:
-        place = f"{format_share(measurement.share)} of the passing load ({axis.text(measurement.value)})"
+        place = f"{share_text(measurement.share)} of the passing load ({axis.text(measurement.value)})"
         result = measurement.result
         if measurement.invalid:
             yield f"{place} was not measured: {unmeasured(measurement.invalid)}"

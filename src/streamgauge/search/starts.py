@@ -53,4 +53,4 @@ def spread_of(finding: Finding) -> str:
         return "one start"
     middles = sorted(start.middle for start in finding.starts)
     low, high = (format_value(value, finding.unit) for value in (middles[0], middles[-1]))
-    return f"the midpoints of {len(middles)} starts range from {low} to {high}, {finding.spread:.1%} apart"
+    return f"the midpoints of {len(middles)} starts range from {low} to {high}, {finding.spread * 100:.1f} % apart"

@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 from streamgauge.model.measurement import Estimate
-from streamgauge.model.units import format_share
+from streamgauge.model.units import share_text
 from streamgauge.search.axes import SearchAxis
 
 RESOLUTION = 0.01
@@ -45,8 +45,8 @@ def why_wide(wanted: SearchAxis, axis: SearchAxis, pooled: Estimate | None) -> s
         return ""
     near = f" The limit is probably near {axis.text(pooled.boundary)}." if pooled else ""
     return (
-        f"The trials support bounds {axis.precision:.1%} apart, but search.precision is "
-        f"{format_share(wanted.precision)}.{near} Increase trial.duration, trial.limit or trial.repetitions, "
+        f"The trials support bounds {axis.precision * 100:.1f} % apart, but search.precision is "
+        f"{share_text(wanted.precision)}.{near} Increase trial.duration, trial.limit or trial.repetitions, "
         "or set a larger search.precision"
     )
 
@@ -64,9 +64,9 @@ def why_uncertain(wanted: SearchAxis, pooled: Estimate | None, holds: float, fai
         beside = pooled is not None and holds / (1 + closest) <= pooled.boundary <= fails * (1 + closest)
         near = f" The limit is probably near {axis.text(pooled.boundary)}." if pooled and beside else ""
         return (
-            f"The bounds are {apart:.1%} apart, but the trials support bounds {closest:.1%} apart, so the limit may be "
-            f"outside of these bounds.{near} Increase trial.duration, trial.limit or trial.repetitions, or search "
-            "values that are further apart"
+            f"The bounds are {apart * 100:.1f} % apart, but the trials support bounds {closest * 100:.1f} % apart, "
+            f"so the limit may be outside of these bounds.{near} Increase trial.duration, trial.limit or "
+            "trial.repetitions, or search values that are further apart"
         )
     return (
         why_wide(wanted, axis, pooled)

@@ -83,7 +83,7 @@ def command(
     output = CliOutput(json)
 
     from streamgauge.cli.inputs import open_store
-    from streamgauge.model.units import format_duration
+    from streamgauge.model.units import duration_text
     from streamgauge.processes.placement import NotEnoughCores, assign_cores
     from streamgauge.report.render.json import document
     from streamgauge.report.render.terminal import render_calibration
@@ -100,7 +100,7 @@ def command(
     choice = _of_experiment(cluster, form) if cluster is not None else _local(transport, form)
     root, limits = open_store(out).root, prepare(RunLimits(runtime=runtime_folder()), choice, output.note)
     output.note(
-        f"The calibration takes about {format_duration(EXPECTED_DURATION)}. Run nothing else on this machine until it "
+        f"The calibration takes about {duration_text(EXPECTED_DURATION)}. Run nothing else on this machine until it "
         "ends."
     )
     with (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from streamgauge.cli.console import CliOutput
 from streamgauge.cli.inputs import load_experiment, read_limits
 from streamgauge.cli.options import Budget, ExperimentArgument, Json, Set
-from streamgauge.model.units import SECOND, format_duration, format_size
+from streamgauge.model.units import SECOND, duration_text, format_size
 
 if TYPE_CHECKING:
     from streamgauge.engines.contract import Engine
@@ -176,7 +176,7 @@ def _sentences(
         sentences += [f"  {f['engine']}: about {_count(f['trials']['likely'])}" for f in forecasts]
     if budget is not None:
         sentences.append(
-            f"The budget of {format_duration(budget)} ends the run with the bounds found so far, after at most "
+            f"The budget of {duration_text(budget)} ends the run with the bounds found so far, after at most "
             f"{_time(seconds['trials_most'])} of trials: a started trial is finished."
         )
     return sentences
@@ -199,4 +199,4 @@ def _count(trials: int) -> str:
 
 
 def _time(seconds: int) -> str:
-    return format_duration(seconds * SECOND)
+    return duration_text(seconds * SECOND)

@@ -17,7 +17,7 @@ from streamgauge.engines.reference.schedule import Schedule
 from streamgauge.engines.reference.windows import Faults, Panes
 from streamgauge.engines.toolkit import ChildSpec, position_notification
 from streamgauge.model.streams import Position, StreamPartition
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.processes.child import hide_pandas, log, low_latency_mode, on_sigterm, read_spec
 from streamgauge.processes.clock import SteadyWallClock
 from streamgauge.processes.control import ControlServer, Json
@@ -167,10 +167,10 @@ class Worker:
         """Crash, stall or disconnect when the options say so. True: this step reads nothing."""
         order = self.options
         if order.crash_after is not None and elapsed >= order.crash_after:
-            raise CrashOrdered(f"crashed, as configured, after {format_duration(order.crash_after)} of load")
+            raise CrashOrdered(f"crashed, as configured, after {duration_text(order.crash_after)} of load")
         if order.stall and not self.stalled and elapsed >= order.stall_after:
             self.stalled = True
-            log(f"stalls, as configured, for {format_duration(order.stall)}")
+            log(f"stalls, as configured, for {duration_text(order.stall)}")
             self.sleep_until(time.monotonic_ns() + order.stall)
             self.schedule.rest(time.monotonic_ns())
             return True

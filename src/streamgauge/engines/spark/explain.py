@@ -7,7 +7,7 @@ import numpy as np
 
 from streamgauge.engines.contract import Watermark
 from streamgauge.model.facts import Explanation, MicroBatches
-from streamgauge.model.units import format_count, format_duration, format_share, format_size
+from streamgauge.model.units import duration_text, format_count, format_size, share_text
 from streamgauge.store.journal import Ints, read_columns
 
 BATCH_LOG, NUMBER_LOG = "spark-batches.arrows", "spark-numbers.arrows"
@@ -92,11 +92,11 @@ def _cpu(numbers: Columns, cores: int) -> list[Explanation]:
         _part(
             "cores",
             jvm + python,
-            f"Spark used {format_share(round(jvm + python, 3))} of its {noun}: the JVM {format_share(round(jvm, 3))}, "
-            f"the Python workers {format_share(round(python, 3))}",
+            f"Spark used {share_text(round(jvm + python, 3))} of its {noun}: the JVM {share_text(round(jvm, 3))}, "
+            f"the Python workers {share_text(round(python, 3))}",
         ),
         _part(
-            "garbage collection", gc, f"garbage collection took {format_share(round(gc, 3))} of the available core time"
+            "garbage collection", gc, f"garbage collection took {share_text(round(gc, 3))} of the available core time"
         ),
     ]
     if compiler > 0.01:
@@ -104,7 +104,7 @@ def _cpu(numbers: Columns, cores: int) -> list[Explanation]:
             _part(
                 "compiler",
                 compiler,
-                f"JIT compilation took {format_share(round(compiler, 3))} of the available core time",
+                f"JIT compilation took {share_text(round(compiler, 3))} of the available core time",
             )
         )
     return parts
@@ -118,14 +118,14 @@ def _batches(batches: Columns) -> list[Explanation]:
     work, rows = float(batches["add_batch_ms"].sum()), int(batches["input_rows"].sum())
     planning = float(batches["planning_ms"].sum())
     overhead = total - work
-    mean = format_duration(round(total / count) * _MILLI)
+    mean = duration_text(round(total / count) * _MILLI)
     parts = [
         _part(
             "batch overhead",
             overhead / total,
             f"{count} micro-batches of {mean} and {format_count(rows // count)} events on average; "
-            f"{format_share(round(overhead / total, 3))} of the batch time was overhead: planning "
-            f"{format_share(round(planning / total, 3))}, offsets and write-ahead log the rest",
+            f"{share_text(round(overhead / total, 3))} of the batch time was overhead: planning "
+            f"{share_text(round(planning / total, 3))}, offsets and write-ahead log the rest",
         )
     ]
     state, held = int(batches["state_rows"].max()), int(batches["state_bytes"].max())
@@ -136,7 +136,7 @@ def _batches(batches: Columns) -> list[Explanation]:
                 "state",
                 committing,
                 f"state: {format_count(state)} rows, {format_size(held)}; writing it took "
-                f"{format_share(round(committing, 3))} of the batch time",
+                f"{share_text(round(committing, 3))} of the batch time",
             )
         )
     dropped = int(batches["state_dropped"].sum())

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamgauge.model.calibration import Calibration, Ceilings
-from streamgauge.model.units import format_count, format_duration, format_rate
+from streamgauge.model.units import duration_text, format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
 from streamgauge.report.view.limits import LimitingFactors
@@ -171,21 +171,21 @@ def render_calibration(c: Calibration) -> RenderableType:
         f"{c.machine}; {c.placement}" + (f"; {c.transport}" if c.broker else ""),
         f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
         *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
-        f"send delay at {format_rate(top.rate)}: {format_duration(top.lag_p50)} (median), "
-        f"{format_duration(top.lag_p99)} (p99), {format_duration(top.lag_max)} (max)",
+        f"send delay at {format_rate(top.rate)}: {duration_text(top.lag_p50)} (median), "
+        f"{duration_text(top.lag_p99)} (p99), {duration_text(top.lag_max)} (max)",
     ]
     return Group(*(Text(line) for line in lines), Text(), _capacities(c), Text(), _latencies(c), *_reasons(c))
 
 
 def _believed(top: Ceilings) -> str:
     """How far searches go, and how late ticks are there."""
-    share = f", {top.max_load / top.queue:.0%} of it" if top.queue else ""
+    share = f", {top.max_load / top.queue * 100:.0f} % of it" if top.queue else ""
     said = f"maximum reliable load: {format_rate(top.max_load)}{share}"
     probe = next((p for p in reversed(top.probes) if p.rate == top.max_load), None)
     if probe is None:
         return said
     late = "" if top.confirmed is not False else f"; {_unconfirmed(top)}"
-    return f"{said}, p99 send delay {format_duration(probe.lag_p99)} over {probe.seconds:g} s{late}"
+    return f"{said}, p99 send delay {duration_text(probe.lag_p99)} over {probe.seconds:g} s{late}"
 
 
 def _unconfirmed(top: Ceilings) -> str:

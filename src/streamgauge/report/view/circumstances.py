@@ -8,7 +8,15 @@ from streamgauge.model.experiment import Experiment
 from streamgauge.model.finding import Bound, Finding, Start
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.objective import Objective
-from streamgauge.model.units import SECOND, format_count, format_duration, format_rate, format_share
+from streamgauge.model.units import (
+    SECOND,
+    duration_text,
+    format_count,
+    format_duration,
+    format_rate,
+    format_share,
+    share_text,
+)
 from streamgauge.report.view.run_report import JudgedTrial, failing_trial, holding_trial
 from streamgauge.report.view.setup import resolution
 
@@ -153,9 +161,9 @@ def _allowed(finding: Finding, objective: Objective | None, seconds: Mapping[str
         return
     noun, threshold = _noun(finding), objective.threshold
     if objective.metric == "latency-trend":
-        what = f"the latency may grow by {format_duration(threshold * SECOND)} per second"
+        what = f"the latency may grow by {duration_text(threshold * SECOND)} per second"
     else:
-        allowed = f"{format_share(threshold)} of the load" if objective.relative else format_rate(threshold)
+        allowed = f"{share_text(threshold)} of the load" if objective.relative else format_rate(threshold)
         what = f"the queue may grow by {allowed}"
     names = {"holds": f"passing {noun}", "fails": f"failing {noun}"}
     yield f"{what}, judged over " + " and ".join(f"{value} s at the {names[end]}" for end, value in seconds.items())
@@ -175,7 +183,7 @@ def _counted(trials: int, invalid: int, undecided: int) -> Iterator[str]:
 def _taken(foreign: float | None, steal: float | None) -> Iterator[str]:
     if foreign is None or steal is None:
         return
-    taken, stolen = (format_share(round(max(share, 0.0), 3)) for share in (foreign, steal))
+    taken, stolen = (share_text(round(max(share, 0.0), 3)) for share in (foreign, steal))
     yield (
         f"other processes and the hypervisor used up to {taken} of the CPU of the system under test at the two bounds "
         f"(steal time up to {stolen})"
@@ -187,8 +195,8 @@ def _batch(passing: JudgedTrial | None) -> tuple[float, str] | None:
     batches = passing.facts.micro_batches if passing else None
     if batches is None or not batches.mean_ms or not batches.trigger_ms:
         return None
-    share, took = batches.mean_ms / batches.trigger_ms, format_duration(round(batches.mean_ms) * SECOND // 1000)
-    return share, f"micro-batches took {took} at the passing load, {share:.0%} of the trigger"
+    share, took = batches.mean_ms / batches.trigger_ms, duration_text(round(batches.mean_ms) * SECOND // 1000)
+    return share, f"micro-batches took {took} at the passing load, {share * 100:.0f} % of the trigger"
 
 
 def _warm(trials: Sequence[JudgedTrial], asked: Experiment | None) -> tuple[bool, str] | None:
@@ -197,7 +205,7 @@ def _warm(trials: Sequence[JudgedTrial], asked: Experiment | None) -> tuple[bool
     told = [(warm_up.steady, warm_up.seconds or 0.0) for warm_up in systems if warm_up.steady is not None]
     if told:
         steady, seconds = min(told)
-        took = format_duration(round(seconds) * SECOND)
+        took = duration_text(round(seconds) * SECOND)
         how = f"became steady after {took}" if steady else f"did not become steady in {took}"
         return steady, f"the warm-up of the system {how}"
     if asked is None or asked.trial.warmup is not None or not trials:

@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from streamgauge.model.finding import Bound, Finding, title_text, titles
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.seconds import Account
-from streamgauge.model.units import format_count, format_duration, format_rate, format_share, format_value
+from streamgauge.model.units import (
+    duration_text,
+    format_count,
+    format_duration,
+    format_rate,
+    format_share,
+    format_value,
+)
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.latency import LatencyLine, latency_lines, no_latency, updates
 from streamgauge.report.view.limits import LimitingFactors, limits_of
@@ -175,10 +182,10 @@ def _finding(title: str, finding: Finding, report: RunReport) -> FindingView:
         holds=_end(finding.holds, finding.unit),
         fails=_end(finding.fails, finding.unit),
         ends=(finding.holds.value if finding.holds else None, finding.fails.value if finding.fails else None),
-        precision="" if finding.width is None else f"{finding.width:.1%}",
+        precision="" if finding.width is None else f"{finding.width * 100:.1f} %",
         notes=finding.notes,
         rows=tuple(_row(t, finding) for t in own),
-        time=format_duration(sum(t.seconds for t in own) * 1e9),
+        time=duration_text(sum(t.seconds for t in own) * 1e9),
         why=limits_of(finding, own),
         latencies=latency_lines(finding, own),
         no_latency=no_latency(finding, own),

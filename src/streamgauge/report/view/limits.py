@@ -65,7 +65,7 @@ def _busy(judged: JudgedTrial) -> list[LimitingFactor]:
         return []
     where = "core" if cores == 1 else f"{cores} cores"
     taken = judged.measurement.foreign_share
-    sentence = f"the system under test used {share:.0%} of its {where}, other processes {taken:.1%}"
+    sentence = f"the system under test used {share * 100:.0f} % of its {where}, other processes {taken * 100:.1f} %"
     return [LimitingFactor("core", share, sentence)]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.facts import BROKER, ClockDifference, TransportFacts, TrialFacts, WarmUp
-from streamgauge.model.units import format_duration, format_rate, format_size
+from streamgauge.model.units import duration_text, format_duration, format_rate, format_size
 from streamgauge.report.view.run_report import JudgedTrial, RunReport
 
 Pair = tuple[str, str]
@@ -111,11 +111,11 @@ def _question(asked: Experiment | None) -> Iterator[Pair]:
     yield "workload", f"{asked.workload.name}: {params}" if params else asked.workload.name
     yield "objective", ", ".join(o.text or f"{o.metric} {o.operator} {o.threshold:g}" for o in asked.objectives)
     t = asked.trial
-    warm = "automatic" if t.warmup is None else format_duration(t.warmup)
+    warm = "automatic" if t.warmup is None else duration_text(t.warmup)
     parts = f"{t.partitions} partitions" if t.partitions else "one partition per core"
     yield (
         "trials",
-        f"full length {format_duration(t.duration)}, warm-up {warm}, {parts}, {_count(t.drivers, 'load driver')}, "
+        f"full length {duration_text(t.duration)}, warm-up {warm}, {parts}, {_count(t.drivers, 'load driver')}, "
         f"seed {asked.seed}",
     )
     if asked.ceiling is not None:
@@ -172,12 +172,12 @@ def resolution(trials: Sequence[JudgedTrial]) -> str:
     if not most:
         return ""
     said = [
-        f"the generator sends every {format_duration(most)}, so event-time latencies include up to "
-        f"{format_duration(most)} of waiting to be sent, {format_duration(most / 2)} on average"
+        f"the generator sends every {duration_text(most)}, so event-time latencies include up to "
+        f"{duration_text(most)} of waiting to be sent, {duration_text(most / 2)} on average"
     ]
     late = [t.measurement.append_delay_p99 for t in trials if t.measurement.append_delay_p99]
     if late:
-        said.append(f"the broker had appended 99 % of the events of every trial within {format_duration(max(late))}")
+        said.append(f"the broker had appended 99 % of the events of every trial within {duration_text(max(late))}")
     queues = dict.fromkeys(t.facts.engine.queue for t in trials if t.facts.engine.queue)
     said += [f"queue: {meaning}" for meaning in queues]
     return "; ".join(said)
@@ -191,7 +191,7 @@ def _busy(report: RunReport) -> str:
     cores, read = max(use.cores for use in known), max(use.read_per_s for use in known)
     written = max(use.written_per_s for use in known)
     disk = f"{format_size(written)}/s written to disk, {format_size(read)}/s read from it"
-    return f"the brokers used up to {cores:.0%} of a core in a trial, {disk}"
+    return f"the brokers used up to {cores * 100:.0f} % of a core in a trial, {disk}"
 
 
 def _clocks(said: Sequence[TransportFacts]) -> str:

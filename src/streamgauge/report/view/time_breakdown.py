@@ -109,4 +109,4 @@ def _sentence(trials: Sequence[JudgedTrial], known: float, segments: Sequence[fl
     span = "from the start of the run to the end of the last trial"
     if len(segments) > 1:
         span = f"in {len(segments)} run segments, each to the end of its last trial, without the pauses between them"
-    return f"{wall:.0f} s {span}; {judged / wall:.0%} of them in measurement phases."
+    return f"{wall:.0f} s {span}; {judged / wall * 100:.0f} % of them in measurement phases."

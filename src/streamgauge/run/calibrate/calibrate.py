@@ -24,7 +24,7 @@ from streamgauge.model.layout import Placement
 from streamgauge.model.objective import Objective
 from streamgauge.model.profile import constant
 from streamgauge.model.trial import Recording, Trial, TrialRequest
-from streamgauge.model.units import SECOND, format_duration, format_rate
+from streamgauge.model.units import SECOND, duration_text, format_rate
 from streamgauge.processes.clock import elapsed_ns, now
 from streamgauge.processes.launch import Launcher, LocalHost
 from streamgauge.run.calibrate.max_load import (
@@ -211,7 +211,7 @@ def _capacity(setup: CalibrationSetup, folder: Path, *, rate: float) -> Capacity
 
 def _latency(setup: CalibrationSetup, folder: Path, *, delay: int) -> LatencyRow:
     """A constant delay at a load that the engine holds easily."""
-    setup.say(f"Measuring a known delay of {format_duration(delay)}")
+    setup.say(f"Measuring a known delay of {duration_text(delay)}")
     options = ReferenceOptions.from_resolved({"capacity": 1e6, "delay": delay, "cores": setup.cores}).model_dump(
         mode="json"
     )

@@ -73,7 +73,7 @@ def _quick_limit(
         maximum = quick_check(setup)
     found = UNCALIBRATED_SHARE * maximum
     say(
-        f"Loads are limited to {format_rate(found)}, {UNCALIBRATED_SHARE:.0%} of the measured maximum. A calibration "
-        "can raise this limit."
+        f"Loads are limited to {format_rate(found)}, {UNCALIBRATED_SHARE * 100:.0f} % of the measured maximum. "
+        "A calibration can raise this limit."
     )
     return found

@@ -10,7 +10,7 @@ from streamgauge.engines.contract import SimulatedEngine, Simulation
 from streamgauge.model.facts import TrialFacts
 from streamgauge.model.seconds import Seconds, join
 from streamgauge.model.trial import INTACT, Outcome, Recording, Trial
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.run.trial.setup import TrialSetup
 
 
@@ -57,7 +57,7 @@ def _simulate(setup: TrialSetup, engine: SimulatedEngine) -> Recording:
     so_far = join(stretches)
     outcome = replace(_outcome(simulation, so_far, stopped, trial), silence=rule.silence)
     if rule.stalled and outcome.ending == "completed":
-        why = f"no acknowledgement for {format_duration(trial.stall)} while events waited"
+        why = f"no acknowledgement for {duration_text(trial.stall)} while events waited"
         outcome = replace(outcome, ending="stalled", detail=why)
     return Recording(trial, so_far, outcome, TrialFacts(engine=engine.describe(setup.options)))
 

@@ -14,7 +14,7 @@ from streamgauge.engines.contract import Deployment, UserCodeFailed, watermark_o
 from streamgauge.model.facts import EngineFacts, TrialFacts
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlError, ControlRefused
 from streamgauge.processes.launch import Launcher, LaunchError
@@ -266,7 +266,7 @@ def _silent(processes: TrialProcesses, closed: int) -> tuple[Ending, str] | None
     late = Clock().monotonic_ns() - processes.start_ns - closed * SECOND
     if late <= _UNWRITTEN_LIMIT:
         return None
-    return "driver-failed", f"a load driver has recorded nothing for {format_duration(late // SECOND * SECOND)}"
+    return "driver-failed", f"a load driver has recorded nothing for {duration_text(late // SECOND * SECOND)}"
 
 
 def _closed_seconds(processes: TrialProcesses) -> int:

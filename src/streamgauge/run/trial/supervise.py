@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from streamgauge.engines.contract import Deployment
 from streamgauge.model.trial import Ending, Outcome
-from streamgauge.model.units import format_count, format_duration
+from streamgauge.model.units import duration_text, format_count
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlError, ControlRefused
 from streamgauge.processes.spec import LaunchError
@@ -57,7 +57,7 @@ def stop_reason(
 
 def no_acknowledgement(timeout: int) -> str:
     """What a system did that stalled."""
-    return f"no acknowledgement for {format_duration(timeout)} while events waited"
+    return f"no acknowledgement for {duration_text(timeout)} while events waited"
 
 
 def exited_process(processes: TrialProcesses, deployment: Deployment) -> tuple[Ending, str] | None:

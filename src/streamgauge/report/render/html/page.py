@@ -146,7 +146,7 @@ def _bars(spent: TimeBreakdown) -> Markup:
         for name, value in parts
     ]
     names = [
-        element("span", element("i", class_=f"part-{name}"), f" {name} {value:.0f} s ({value / whole:.0%})")
+        element("span", element("i", class_=f"part-{name}"), f" {name} {value:.0f} s ({value / whole * 100:.0f} %)")
         for name, value in parts
     ]
     return join((element("div", *bar, class_="bar", aria_hidden="true"), element("p", *names, class_="keys")))

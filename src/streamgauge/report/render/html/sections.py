@@ -44,7 +44,7 @@ def _limit(limit: LimitingFactor, shares: bool) -> Markup:
     if limit.share is None:
         return element("li", element("span", class_="meter none") if shares else None, as_sentence(limit.sentence))
     full = min(max(limit.share, 0.0), 1.0)
-    meter = element("span", element("i", style=f"width:{full:.1%}"), class_="meter", title=f"{limit.share:.1%}")
+    meter = element("span", element("i", style=f"width:{full:.1%}"), class_="meter", title=f"{limit.share * 100:.1f} %")
     return element("li", meter, as_sentence(limit.sentence))
 
 

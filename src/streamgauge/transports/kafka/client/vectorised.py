@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamgauge.model.units import SECOND, format_duration
+from streamgauge.model.units import SECOND, duration_text
 from streamgauge.transports.errors import TransportError
 from streamgauge.transports.kafka.client import protocol
 from streamgauge.transports.kafka.client.batches import BatchBuffer, encode, rows_within
@@ -259,7 +259,7 @@ class VectorisedProducer:
                     self._confirm(sent, protocol.ProduceResult(*place, -1, -1), now)
                 self._buffers += sent.buffers
         if connection.in_flight and now - connection.in_flight[0].sent_ns > self._settings.timeout:
-            waited = format_duration(self._settings.timeout)
+            waited = duration_text(self._settings.timeout)
             raise BrokerUnreachable(
                 f"{connection.address} has not acknowledged {self._topics} for {waited}{throttle_note(self._throttled)}"
             )
