@@ -1,5 +1,5 @@
-# streamgauge needs Python 3.11 or newer and make; everything else is set up here, once, in .venv. PySpark alone is
-# an archive of 450 MB, so the environment is made once and kept.
+# streamgauge needs Python 3.11 or newer and make; everything else is set up here, once, in .venv. PySpark is
+# an archive of 450 MB, so the environment is created once and kept.
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
@@ -11,28 +11,28 @@ PYTEST ?= $(BIN)/pytest
 .DEFAULT_GOAL := help
 .PHONY: help demo test check format bench soak docs lock clean
 
-help: ## Say what can be made
+help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(JAVA) ## Set up everything and run the quickstart: what load Spark holds on this machine
+demo: $(JAVA) ## Set up everything, then measure the sustainable throughput of Spark on this machine
 	@$(BIN)/streamgauge run quickstart
 
 test: $(KAFKA) $(BROWSER) ## Set up everything and run the tests: untimed ones on all cores, those in real time one by one
 	@$(PYTEST) --durations=20 -n auto --dist loadgroup -m 'not realtime and not soak'
 	@$(PYTEST) --durations=20 -m 'realtime and not soak' tests/integration tests/conformance
 
-check: $(READY) ## Format, lint, types, import rules and the rules of the architecture
+check: $(READY) ## Check format, lint, types, import rules and architecture rules
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(PYTEST) tests/architecture
 
-format: $(READY) ## Put the code into its form
+format: $(READY) ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-bench: $(KAFKA) ## Print the numbers that the method promises: one file of benches/ after the other
+bench: $(KAFKA) ## Run all benchmarks and print the figures that the documentation states
 	@for bench in $$(ls benches/*.py | grep -v '/_'); do \
 	    echo "== $$bench"; $(BIN)/python -m benches.$$(basename $$bench .py) || exit 1; \
 	done
@@ -43,10 +43,10 @@ soak: $(KAFKA) ## Run the slow suites: kill -9 a hundred times, 200 clean trials
 	@STREAMGAUGE_CONFORMANCE_EVENTS=100000 $(PYTEST) tests/conformance
 	@$(PYTEST) tests/soak
 
-docs: $(READY) ## Put what streamgauge really prints into README and the guide
+docs: $(READY) ## Write the current output of streamgauge into README and the guides
 	@$(BIN)/python docs/refresh.py
 
-lock: ## Write constraints.txt anew, from the newest versions that pyproject.toml allows
+lock: ## Write constraints.txt again from the newest versions that pyproject.toml allows
 	@$(FIND_PYTHON); $(CHECK_VENV); \
 	trap 'rm -rf .venv-lock' EXIT; \
 	$$python -m venv --clear .venv-lock && \
@@ -54,12 +54,12 @@ lock: ## Write constraints.txt anew, from the newest versions that pyproject.tom
 	{ head -n 1 constraints.txt; .venv-lock/bin/python -m pip freeze --exclude-editable | grep '=='; } > .venv-lock/pins && \
 	mv .venv-lock/pins constraints.txt && echo "constraints.txt: $$(grep -c == constraints.txt) versions"
 
-clean: ## Remove what was built here; runs/ stays, `streamgauge clean` is for those
+clean: ## Remove build results; `streamgauge clean` removes runs
 	@rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find src tests benches -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
-# The environment is made once and brought up to date when what it is made from changes. PySpark comes as source and
-# is built before the rest, with tools of its own; ours is built with what is here.
+# The environment is created once, and updated when pyproject.toml or constraints.txt changes. PySpark comes as source
+# and is built before the rest, with its own build tools. streamgauge is built with the tools of the environment.
 $(READY): pyproject.toml constraints.txt
 	@$(FIND_PYTHON); $(CHECK_VENV); \
 	if $(BIN)/python -c '' 2>/dev/null; then echo "Bringing $(VENV) up to date ..." >&2; \
@@ -68,7 +68,7 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) -c constraints.txt --no-build-isolation -e '.[dev,spark,kafka]' && \
 	touch $@
 
-# Spark needs a Java. Where the system's package manager may be used without asking, a missing one is installed.
+# Spark needs Java. If it is missing, it is installed when the package manager needs no password.
 $(JAVA): $(READY)
 	@$(BIN)/streamgauge setup spark >&2 && touch $@
 
@@ -76,8 +76,8 @@ $(JAVA): $(READY)
 $(KAFKA): $(JAVA) src/streamgauge/transports/kafka/jars.toml
 	@$(BIN)/streamgauge setup kafka >&2 && touch $@
 
-# The report is tested in a real browser. Where apt may be used without a password, a missing one is installed; elsewhere
-# these tests are skipped, and say so.
+# The report is tested in a real browser. If it is missing, it is installed when apt needs no password. Otherwise these
+# tests are skipped with the reason.
 $(BROWSER): $(READY)
 	@if ! command -v chromium chromium-browser google-chrome google-chrome-stable chrome > /dev/null && \
 	    command -v apt-get > /dev/null; then \
@@ -93,15 +93,15 @@ $(BROWSER): $(READY)
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-# The first Python that is new enough; a name may be there and not work (pyenv's shims), so each is tried.
+# The first Python that is new enough; a name may exist and not work (pyenv's shims), so each is tried.
 FIND_PYTHON = python=; for name in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then python=$$name; break; fi; done; \
 	if [ -z "$$python" ]; then \
 	echo "streamgauge needs Python 3.11 or newer; python3 here is $$(python3 --version 2>&1 || echo missing)." >&2; \
-	echo "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv), or name yours: make PYTHON=/path/to/python3" >&2; \
+	echo "Install one (Debian, Ubuntu: apt install python3.11 python3.11-venv), or set another one: make PYTHON=/path/to/python3" >&2; \
 	exit 1; fi
 
 CHECK_VENV = if ! $$python -c 'import venv, ensurepip' 2>/dev/null; then \
-	echo "$$python has no venv or ensurepip, so no environment can be made with it." >&2; \
+	echo "$$python has no venv or ensurepip, so it cannot create an environment." >&2; \
 	echo "Debian, Ubuntu: apt install $$($$python -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')" >&2; \
 	exit 1; fi

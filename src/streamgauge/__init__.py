@@ -1,3 +1,3 @@
-"""streamgauge: what load can a streaming job hold, at what latency, and is the answer true?"""
+"""Measures how many events per second a stream processing job can sustain, at what latency, and checks its results."""
 
 __version__ = "0.1.0"

@@ -265,7 +265,7 @@ class TestWhatItWasMeasuredOn:
     def test_machine_placement_engine_and_settings_are_named(self) -> None:
         told = dict(measured_on(REPORT))
         assert told["machine"] == "AMD EPYC, 2 cores, virtual machine, 24GiB of memory"
-        assert told["CPU pinning"] == "the driver on core 0, the system under test on core 1"
+        assert told["CPU pinning"] == "load driver on core 0, system under test on core 1"
         assert told["engine"] == "simulated 4.3.0, profile tuned"
         assert told["workload"] == "windowed-aggregation: window 8s, slide 4s, users 10"
         assert told["objective"] == "lag-trend <= 1%"

@@ -177,7 +177,7 @@ def test_a_system_that_a_trial_left_something_in_is_replaced_and_the_user_is_sho
     assert not engine.started[0].alive()
     observer = of.context.observer
     assert isinstance(observer, Messages)
-    assert any("because this was left after the trial: a query is still running" in text for text in observer.shown)
+    assert any("because the trial left this running: a query is still running" in text for text in observer.shown)
 
 
 def test_a_system_that_ended_is_started_again(pool: SystemPool) -> None:

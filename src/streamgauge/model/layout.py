@@ -25,10 +25,15 @@ class Placement:
 
     @property
     def sentence(self) -> str:
-        """For the report and for calibrations."""
+        """As it is stored in trials and calibrations; ``placement_text`` is what users read."""
         if not self.sut:
             return "nothing is pinned: the driver and the system under test share all cores"
         return f"the driver on core {_list(self.driver)}, the system under test on core {_list(self.sut)}"
+
+
+def placement_text(sentence: str) -> str:
+    """A stored placement as it is shown."""
+    return sentence.replace("the driver", "load driver").replace("the system under test", "system under test")
 
 
 def _list(cores: tuple[int, ...]) -> str:

@@ -124,7 +124,7 @@ class SystemPool:
         if left:
             name = setup.trial.engine
             setup.context.observer.message(
-                f"{name} is stopped and started again, because this was left after the trial: {'; '.join(left)}"
+                f"{name} is stopped and started again, because the trial left this running: {'; '.join(left)}"
             )
         if left or not (intact and setup.traits.shared):
             self._stop(_key(setup))

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from streamgauge.model.calibration import Calibration, Ceilings
+from streamgauge.model.layout import placement_text
 from streamgauge.model.units import duration_text, format_count, format_duration, format_rate
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
@@ -168,7 +169,7 @@ def render_calibration(c: Calibration) -> RenderableType:
     top = c.ceilings
     over = "broker" if c.broker else c.transport
     lines = [
-        f"{c.machine}; {c.placement}" + (f"; {c.transport}" if c.broker else ""),
+        f"{c.machine}; {placement_text(c.placement)}" + (f"; {c.transport}" if c.broker else ""),
         f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
         *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
         f"send delay at {format_rate(top.rate)}: {duration_text(top.lag_p50)} (median), "

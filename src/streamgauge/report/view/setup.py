@@ -6,6 +6,7 @@ from typing import Any
 
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.model.facts import BROKER, ClockDifference, TransportFacts, TrialFacts, WarmUp
+from streamgauge.model.layout import placement_text
 from streamgauge.model.units import duration_text, format_duration, format_rate, format_size
 from streamgauge.report.view.run_report import JudgedTrial, RunReport
 
@@ -151,7 +152,7 @@ def _placement(report: RunReport) -> str:
     """The sentences of all trials; usually one."""
     said = [t.facts.placement for t in report.trials if t.facts.placement]
     if said:
-        return "; ".join(dict.fromkeys(said))
+        return "; ".join(placement_text(each) for each in dict.fromkeys(said))
     return (
         "none: simulated run, no process was started" if report.trials and all(t.virtual for t in report.trials) else ""
     )

@@ -172,7 +172,7 @@ class CustomResult:
         if len(right) < len(known):
             raise UserReferenceError(
                 f"your reference returned two rows with the same {' and '.join(keys)}: "
-                "name all columns that tell its rows apart in engine.keys"
+                "name all columns that distinguish its rows in engine.keys"
             )
         last = _last(came, places, observed)
         due = {_at(row, places): row for row in must}
@@ -204,8 +204,8 @@ class CustomResult:
             raise UserReferenceError(f"your reference cannot be checked: {error}") from error
         if {*before} - {*after}:
             raise UserReferenceError(
-                f"the rows of your reference cannot be told apart by {' and '.join(keys) or 'any column'}: the values "
-                "change as more events come. Name the columns that your function groups by in engine.keys"
+                f"the rows of your reference cannot be distinguished by {' and '.join(keys) or 'any column'}: the "
+                "values change as more events come. Name the columns that your function groups by in engine.keys"
             )
 
     def _keys(self, names: list[str]) -> list[str]:

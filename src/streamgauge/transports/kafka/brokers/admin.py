@@ -28,7 +28,7 @@ _NOT_YET = {
     KafkaError.UNKNOWN_LEADER_EPOCH,
     KafkaError.FENCED_LEADER_EPOCH,
 }
-"""Errors of a broker that does not know a new topic yet."""
+"""Errors of a broker that has no metadata of a new topic yet."""
 
 WaitUntil = Callable[[Callable[[], bool]], bool]
 """Waits until the function returns true, for a limited time; whether it did."""
@@ -115,7 +115,9 @@ class KafkaAdmin:
                 for topic in topics
             ]
         except ValueError as error:
-            raise ClusterError(f"the cluster at {self.cluster.bootstrap} cannot hold these topics: {error}") from error
+            raise ClusterError(
+                f"the cluster at {self.cluster.bootstrap} cannot create these topics: {error}"
+            ) from error
         self._create(new)
         self.check_leaders(topics, chosen)
         self.require_empty([topic.name for topic in topics])
@@ -210,12 +212,12 @@ class KafkaAdmin:
 
         if not self._wait_until(complete):
             raise ClusterError(
-                f"the cluster at {self.cluster.bootstrap} does not say how many records {shortened(names)} has"
+                f"the cluster at {self.cluster.bootstrap} did not return the number of records of {shortened(names)}"
             )
         return {name: tuple(known[name, n] for n in range(count)) for name, count in partitions.items()}
 
     def largest_batch(self, names: Sequence[str]) -> int:
-        """Bytes of the largest record batch that all these topics accept; 0 if the cluster does not say."""
+        """Bytes of the largest record batch that all these topics accept; 0 if the cluster does not return it."""
         found = list[int]()
         wanted = [ConfigResource(ConfigResource.Type.TOPIC, name) for name in names]
         for future in self._client.describe_configs(wanted, request_timeout=_SECONDS).values():
@@ -226,7 +228,7 @@ class KafkaAdmin:
         return min(found, default=0)
 
     def _offsets(self, partitions: Mapping[str, int]) -> dict[tuple[str, int], int] | None:
-        """The end offsets by topic and partition; None while a new leader does not know yet that it leads."""
+        """The end offsets by topic and partition; None while a new leader is not ready yet."""
         latest = OffsetSpec.latest()
         wanted = {TopicPartition(name, n): latest for name, count in partitions.items() for n in range(count)}
         found = {}
@@ -235,7 +237,7 @@ class KafkaAdmin:
                 found[partition.topic, partition.partition] = future.result(2 * _SECONDS).offset
             except KafkaException as error:
                 if error.args[0].code() not in _NOT_YET:
-                    raise self._error(f"does not say how many records {partition.topic} has", error) from error
+                    raise self._error(f"did not return the number of records of {partition.topic}", error) from error
                 return None
         return found
 

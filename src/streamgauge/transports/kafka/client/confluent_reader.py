@@ -69,7 +69,7 @@ class TopicOffsets:
             try:
                 found[place.partition] = int(answer.result(2 * _SECONDS).offset)
             except KafkaException as error:
-                what = "the cluster does not say where the log begins and ends"
+                what = "the cluster did not return the first and last offsets"
                 reason = error.args[0]
                 raise BrokerError(what, reason.code(), self._topic, place.partition, reason.str()) from error
         return dict(sorted(found.items()))

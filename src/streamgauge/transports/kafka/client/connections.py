@@ -35,7 +35,7 @@ class Connection:
     def _check_versions(self) -> None:
         response = self.request(protocol.API_VERSIONS, [])
         if code := response.take("h"):
-            raise BrokerError(f"{self.address} does not say which requests it supports", code)
+            raise BrokerError(f"{self.address} did not list the requests that it supports", code)
         versions = {
             key: (low, high) for key, low, high in response.many(lambda: tuple(response.take("h") for _ in "klh"))
         }

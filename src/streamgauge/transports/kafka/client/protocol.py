@@ -33,7 +33,7 @@ _NUMBERS = {form: struct.Struct(f">{form}") for form in "bhiq"}
 _RESULT = struct.Struct(">ihqqq")
 
 ERROR_MEANINGS = {
-    -1: "the broker does not know what went wrong; see its log",
+    -1: "the broker reported an unknown error; see its log",
     1: "there is no such offset",
     2: "the checksum of the records is wrong",
     3: "there is no such topic or partition",
@@ -56,9 +56,9 @@ ERROR_MEANINGS = {
     44: "a policy of the cluster forbids it",
     56: "the broker cannot write to its disk",
     74: "the partition has another leader by now",
-    75: "the broker does not know the partition's leader yet",
+    75: "the broker has no information on the leader yet",
     76: "the topic does not allow this compression",
-    78: "the broker does not know the offset yet",
+    78: "the broker cannot return the offset yet",
     87: "the broker rejects the records: their number or format is wrong",
     89: "a quota of the cluster delays this client",
 }
@@ -216,7 +216,7 @@ def parse_metadata(response: Response, address: str) -> TopicMetadata:
         for _ in ("copies", "copies in step"):
             response.many(lambda: response.take("i"))
         if code:
-            raise BrokerError(f"{address} does not know the leader", code, topic, number)
+            raise BrokerError(f"{address} did not return the leader", code, topic, number)
         return number, leader
 
     def topic() -> list[tuple[int, int]]:
