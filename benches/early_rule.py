@@ -230,7 +230,7 @@ def intervals(count: int, pool: ProcessPoolExecutor) -> None:
     for memory in (0.0, 0.3, 0.5):
         for ratio in (1.05, 1.2, 1.5):
             held = sum(pool.map(partial(covers, ratio, memory), range(count), chunksize=50)) / count
-            print(f"  correlation {memory}, load {ratio} of the boundary: covers the truth in {held:.1%}", flush=True)
+            print(f"  correlation {memory}, load {ratio} of the boundary: contains the true growth in {held:.1%}", flush=True)
 
 
 TABLES: dict[str, Callable[[int, ProcessPoolExecutor], None]] = {

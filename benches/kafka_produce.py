@@ -84,7 +84,7 @@ class Bench:
 
     @contextmanager
     def topic(self) -> Iterator[str]:
-        """A topic of one partition, whose data go with it at once."""
+        """A topic of one partition, whose data are deleted with it immediately."""
         name = topic_name(f"bench-{time.monotonic_ns()}", 1, "in")
         self.admin.create([Topic(name, 1, settings={"file.delete.delay.ms": "0"})])
         yield name

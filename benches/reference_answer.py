@@ -52,7 +52,7 @@ def main() -> None:
     for distribution, gem_packs in SHAPES:
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")
     print(
-        f"outputs checked against it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 at once"
+        f"outputs compared with it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 together"
     )
 
 

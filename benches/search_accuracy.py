@@ -125,9 +125,9 @@ def report(noise: float, count: int, workers: int) -> None:
     contains = sum(r.contains for r in results) / count
     narrow = [r for r in results if r.width <= 0.05 * 1.0001]
     print(f"noise up to {noise:.0%} per second, correlation up to 0.5: {count} random engines")
-    print(f"  bounds that contain the truth  {contains:.2%}")
+    print(f"  bounds that contain the limit  {contains:.2%}")
     print(f"  width <= 5 %                   {len(narrow) / count:.2%}  (widest {max(r.width for r in results):.1%})")
-    print(f"  wider ones that say why        {sum(bool(r.notes) for r in results if r not in narrow)}")
+    print(f"  wider ones with a reason       {sum(bool(r.notes) for r in results if r not in narrow)}")
     print(f"  mean trials                    {np.mean([r.trials for r in results]):.2f}")
     print(f"  mean simulated seconds         {np.mean([r.seconds for r in results]):.0f}")
     print(f"  statuses                       {dict(Counter(r.status for r in results))}")

@@ -82,7 +82,7 @@ def _run(item: pytest.Item, nextitem: pytest.Item | None) -> tuple[Sequence[pyte
 
 
 def _forget(item: pytest.Item) -> None:
-    """What a failed attempt has left in the test, so that its fixtures are made anew."""
+    """What a failed attempt has left in the test, so that its fixtures are created again."""
     if isinstance(item, pytest.Function):
         item._initrequest()
         for definitions in item._fixtureinfo.name2fixturedefs.values():

@@ -70,7 +70,7 @@ SYSTEMS_UNDER_TEST_BY_NAME = {
     *(f"streamgauge.engines.spark.{part}" for part in ("session_process", "batch_log")),
     *(f"streamgauge.engines.spark.connect.{part}" for part in ("positions", "queue")),
 }
-"""Engines' processes stand for foreign systems: they have a clock, threads and logs of their own."""
+"""Engines' processes stand for foreign systems: they have separate clocks, threads and logs."""
 CLOCK_BY_NAME = {
     *("streamgauge.install.programs", "streamgauge.install.jars"),  # wait for package managers
     "streamgauge.transports.kafka.brokers.start",  # waits for brokers

@@ -56,7 +56,7 @@ def imports(module: Module) -> Iterator[tuple[int, str]]:
 
 
 def dotted(node: ast.AST) -> str:
-    """``a.b.c`` for a name or a chain of attributes; whatever it hangs on becomes ``?``."""
+    """``a.b.c`` for a name or a chain of attributes; what it belongs to becomes ``?``."""
     if isinstance(node, ast.Name):
         return node.id
     if isinstance(node, ast.Attribute):

@@ -1,4 +1,4 @@
-"""Sizes are a report; only a size that nobody can read in one go fails."""
+"""Sizes are a report; only a size that is too long to read fails."""
 
 import ast
 

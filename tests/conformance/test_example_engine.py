@@ -1,4 +1,4 @@
-"""The engine in ``examples/engine``: a package of its own that uses only the public contract, and a run of it."""
+"""The engine in ``examples/engine``: a separate package that uses only the public contract, and a run of it."""
 
 import ast
 import json

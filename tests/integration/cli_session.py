@@ -1,4 +1,4 @@
-"""How the tests speak to the command line: in this process, or in one of its own that can be killed."""
+"""Runs commands for the tests: in this process, or in a separate one that can be killed."""
 
 import contextlib
 import io
@@ -61,7 +61,7 @@ def streamgauge(*arguments: str | Path) -> Said:
 def start(
     *arguments: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None, group: int | None = None
 ) -> subprocess.Popen[str]:
-    """Start a command in a process of its own; with ``group`` 0 also as the head of a group, as a shell does."""
+    """Start a command in a separate process; with ``group`` 0 also as the head of a group, as a shell does."""
     words = [sys.executable, "-m", "streamgauge", *map(str, arguments)]
     pipe = subprocess.PIPE
     return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=env, cwd=cwd, process_group=group)

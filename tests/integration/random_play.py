@@ -14,7 +14,7 @@ from random_truth import broken_bounds, contradictions
 CODES = (0, 1, 2, 3, 4, 5, 6)
 """Everything but a bug of streamgauge and an interruption."""
 EXPECTED = (*FINDS, *STRATEGIES, "ramp", "spikes", "fluctuating", "replay", "steps", "noise", "crash_at", "engines")
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (a folder of its own is made there)
+_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (a separate folder is created there)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ trial: {duration: 3s, limit: 3s, warmup: 1s, invalid_retries: 0}
 
 
 def calibrated(runs: Path, transport: str = QUEUE) -> Path:
-    """A results folder with a calibration of this machine, so that a run needs no check of the ceiling first."""
+    """A results folder with a calibration of this machine, so that a run needs no check of the maximum rate first."""
     ceilings = Ceilings(queue=10e6, collector=1e6, rate=1e6, lag_p50=1e6, lag_p99=2e6, lag_max=5e6)
     save(
         runs,

@@ -46,7 +46,7 @@ DRIVER, COLLECTOR, ENGINE = (
     "streamgauge.engines.reference.worker",
 )
 NOISY = 0.03
-"""Share of a core, used by strangers or stolen in a single second, that disturbs a trial."""
+"""Share of a core, used by other processes or stolen in a single second, that disturbs a trial."""
 PLACEMENT = assign_cores(1)
 Sabotage = Callable[[], object]
 
@@ -238,7 +238,7 @@ def disturbance(folder: Path, stop: int) -> str:
     taken = [float((each / np.maximum(span, 1)).max(initial=0.0)) for each in (foreign, steal)]
     if max(taken) <= NOISY:
         return ""
-    return "in one second strangers took {} of a core, the hypervisor {}".format(*map(format_share, taken))
+    return "in one second other processes took {} of a core, the hypervisor {}".format(*map(format_share, taken))
 
 
 def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:
@@ -255,7 +255,7 @@ def valid_or_disturbed(played: Played, kind: VerdictKind) -> bool:
 
 
 def as_if_quiet(played: Played) -> Played:
-    """The trial as a quiet machine would show it: what is said of the system under test must not hang on strangers.
+    """The trial as a quiet machine would show it: the verdict on the system under test must not depend on others.
 
     Only where the machine shows that it was noisy is anything left out: run delay, schedule lag, foreign CPU,
     steal, and what the generator fell short of.

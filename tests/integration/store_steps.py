@@ -1,7 +1,7 @@
 """Writes one run again and again, killed before its first step in the file system, its second, and so on.
 
 ``python store_steps.py ROOT`` says of each run what was finished: ``STEP run ID``, ``STEP trial 1``, …
-Each run is written by a process of its own, forked from this one so that it starts at once.
+Each run is written by a separate process, forked from this one so that it starts immediately.
 """
 
 import os

@@ -13,7 +13,7 @@ PATIENCE = 10.0
 
 
 def marked(mark: str) -> dict[int, str]:
-    """Live processes that have inherited the mark, whoever their parent is now, and what they run."""
+    """Live processes that have inherited the mark, with any parent, and what they run."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():

@@ -126,7 +126,7 @@ def _acks(length: int, random: Random) -> list[Acknowledgement]:
 
 
 def collect(folder: Path, length: int, random: Random) -> None:
-    """What the collector makes of commits of two queries: one with firings and stamps, one with neither."""
+    """What the collector makes of commits of two queries: one with window results and stamps, one with neither."""
     archive, counts = OutputArchive(folder), list[OutputCounts]()
     for batch in range(3 * length):
         commits = [("sums of packs", _arrivals(batch, length, random, US))]

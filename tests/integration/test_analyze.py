@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(find_java() is None, reason="Spark needs a Java"
 
 
 def _left_behind() -> set[str]:
-    """What Spark leaves in the temporary folder if nobody looks after it."""
+    """What Spark leaves in the temporary folder if it is not removed."""
     names = ("spark-", "streamgauge-analysis-", "hsperfdata_", "blockmgr-", "artifacts-")
     return {entry.name for entry in Path(tempfile.gettempdir()).iterdir() if entry.name.startswith(names)}
 
@@ -40,7 +40,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.chdir(tmp_path_factory.mktemp("elsewhere"))
     with session(2) as started:
         jvm = [child for child in psutil.Process().children(recursive=True) if "java" in child.name()]
-        assert jvm, "Spark has a process of its own"
+        assert jvm, "Spark has a separate process"
         yield started
     assert list(Path.cwd().iterdir()) == [], "nothing is written where streamgauge was started"
     os.chdir(here)

@@ -18,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "words",
     [
         *("plan {file}", "resume @last {out}", "list {out}", "show {out}", "init {new}", "schema", "doctor {out}"),
-        *("clean {out}", "clean @last {out}", "engines", "workloads", "show nobody {out}", "plan nothing-like-it"),
+        *("clean {out}", "clean @last {out}", "engines", "workloads", "show absent {out}", "plan nothing-like-it"),
     ],
 )
 def test_every_verb_writes_one_document(folder: Path, words: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The monitor on a real child: its CPU, its threads, and a stranger on its core."""
+"""The monitor on a real child: its CPU, its threads, and another process on its core."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def test_a_busy_grandchild_is_ours_and_a_stranger_on_its_core_is_foreign(tmp_pat
     assert len(roles["time"]) >= 3
     assert 0.1 * span < used < 0.75 * span, "the two share a core"
     assert set(roles["processes"]) == {4}, "two guards, the child and its child"
-    assert sum(roles["run_delay_ns"]) > 0.1 * roles["time"][-1], "it waited for the stranger"
+    assert sum(roles["run_delay_ns"]) > 0.1 * roles["time"][-1], "it waited for the other process"
     cores = read_rows(tmp_path / "monitor-cores").to_pylist()
     mine = [row for row in cores if row["core"] == core]
     assert sum(row["foreign_us"] for row in mine) > 0.2 * span

@@ -25,7 +25,7 @@ def on_cluster(bootstrap: str, more: str = "") -> str:
 
 
 def typed(folder: Path, text: str, **environment: str) -> Said:
-    """``streamgauge run`` in a process of its own, with nothing but the experiment's name."""
+    """``streamgauge run`` in a separate process, with nothing but the experiment's name."""
     process = start("run", write(folder, text).name, "--json", cwd=folder, env={**os.environ, **environment})
     out, err = process.communicate(timeout=240)
     return Said(process.returncode, out, err)

@@ -1,4 +1,4 @@
-"""A broker that is killed while records are sent: the producer reports at once which one and what happened."""
+"""A broker that is killed while records are sent: the producer reports immediately which one and what happened."""
 
 import os
 import signal

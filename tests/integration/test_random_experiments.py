@@ -41,7 +41,7 @@ def test_the_random_experiments_are_of_every_kind() -> None:
 
 
 def keys_of_schema(part: dict[str, Any], at: str = "") -> Iterator[str]:
-    """Every key that a file may have, such as ``.load[spikes].over``; the alternatives of a key are in brackets."""
+    """Every key that a file may have, such as ``.load[spikes].over``; with the alternatives of a key."""
     inner = part.get("items")
     for case in (*part.get("anyOf", ()), *([inner] if isinstance(inner, dict) else [])):
         yield from keys_of_schema(case, at)

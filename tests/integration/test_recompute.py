@@ -21,7 +21,7 @@ spark = pytest.mark.skipif(find_java() is None, reason="Spark needs a Java")
 
 
 def elsewhere(*words: str | Path) -> Said:
-    """A command in a process of its own, as users start it: its Spark must end with it."""
+    """A command in a separate process, as users start it: its Spark must end with it."""
     process = start(*words)
     out, err = process.communicate(timeout=300)
     return Said(process.returncode, out, err)
@@ -66,7 +66,7 @@ def test_a_real_run_is_judged_again_elsewhere_and_what_its_journals_do_not_say_i
     first, *others = said.document["recomputed"]
     assert [trial["number"] for trial in others] == [t.trial.number for t in Store(made).find("@last").trials()][1:]
     assert [(trial["from"], trial["differences"]) for trial in others] == [("journals", [])] * len(others)
-    assert others, "a trial that nobody altered is the same"
+    assert others, "a trial that was not altered is the same"
     unlike = "\n".join(first["differences"])
     assert "the column published differs in 1 of 4 seconds (second 2: " in unlike
     assert "measurement.published_rate was stored as " in unlike

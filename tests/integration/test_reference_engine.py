@@ -118,7 +118,7 @@ class Stage:
         return {name: table[name].cast(pa.int64()).to_numpy() for name in table.schema.names}
 
     def account(self) -> Account:
-        """What came out, against the reference answer."""
+        """What came out, against the reference result."""
         plan, events = self.trial.profile.plan(60 * SECOND), self.status("acknowledged")
         inputs = Inputs({"purchases": plan}, self.trial.seed, self.wall_ns)
         answer = windowed_aggregation.reference(PARAMS, inputs).until({"purchases": events})

@@ -210,7 +210,7 @@ def test_a_driver_or_collector_that_dies_before_the_load_begins_makes_a_trial_in
     played.is_(INVALID, "the load driver failed: ", said, "unexpectedly with exit code -9")
 
 
-# The system under test: FAILED, or OVERLOADED at once.
+# The system under test: FAILED, or OVERLOADED immediately.
 
 
 def test_one_spoilt_output_of_each_kind_is_found_fails_a_trial_and_stops_the_run(tmp_path: Path) -> None:

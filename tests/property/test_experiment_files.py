@@ -180,7 +180,7 @@ NASTY = {
 
 @pytest.mark.parametrize("text", NASTY.values(), ids=NASTY.keys())
 def test_a_hostile_file_is_refused_within_a_second(text: str | bytes) -> None:
-    begin = time.process_time()  # of our own work: a busy machine must not fail this
+    begin = time.process_time()  # CPU time of this process: a busy machine must not fail this
     assert result_of(text) is None
     assert time.process_time() - begin < 1.0
 

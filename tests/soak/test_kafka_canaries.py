@@ -102,7 +102,7 @@ def client_key(folder: Path, password: str) -> str:
 
 
 def run(experiment: Path, out: Path, env: dict[str, str], watched: Watched) -> tuple[int, int]:
-    """A real run in a process of its own. Its code, and its id as a process."""
+    """A real run in a separate process. Its code, and its id as a process."""
     with start("run", experiment, "--out", out, env={**os.environ, **env}) as process:
         out_text, err_text = process.communicate(timeout=240)
     watched.add(Said(process.returncode, out_text, err_text))

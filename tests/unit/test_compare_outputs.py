@@ -1,4 +1,4 @@
-"""Outputs against the reference answer: every difference is found, counted once, and called by its name."""
+"""Outputs against the reference result: every difference is found, counted once, and called by its name."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -22,7 +22,7 @@ FOREVER = 1 << 62
 
 
 def answer(windows: int, keys: int) -> Table:
-    """A reference answer with one row for each window and key."""
+    """A reference result with one row for each window and key."""
     start = np.repeat(np.arange(windows, dtype=np.int64) * 4_000_000 + 1_700_000_000_000_000, keys)
     key = np.tile(np.arange(keys, dtype=np.int64), windows)
     total = np.arange(windows * keys, dtype=np.int64) * 7 + 99

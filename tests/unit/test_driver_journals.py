@@ -19,7 +19,7 @@ def test_a_send_that_is_being_written_down_counts_in_its_second(tmp_path: Path) 
     reading, go_on = threading.Event(), threading.Event()
 
     def now() -> int:
-        """The last moment of the second; whoever asked for it is then kept from going on."""
+        """The last moment of the second; the thread that requested it then waits."""
         reading.set()
         assert go_on.wait(10)
         return SECOND - 1

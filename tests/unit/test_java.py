@@ -75,7 +75,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pyte
     oldest = home(tmp_path / "usual", "jdk-17", "17.0.9")
     found = find_java(str(old), search_paths=[f"{tmp_path}/usual/*"])
     assert found is not None
-    assert found.home == oldest, "of those that nobody chose, the one that is surely supported"
+    assert found.home == oldest, "without a choice of the user, the one that is surely supported"
     assert find_java(str(old), search_paths=[]) is None
 
 

@@ -17,7 +17,7 @@ from streamgauge.transports.kafka.transport import kafka
 CANARY = "canary-5d1f0c"
 PLACE = "{env: A}"
 EXPERIMENT = """\
-name: ours
+name: mine
 workload: {{name: windowed-aggregation, window: 8s, slide: 4s}}
 engine: {{name: reference, capacity: 730k/s}}
 find: sustainable-throughput

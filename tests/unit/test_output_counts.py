@@ -1,4 +1,4 @@
-"""Committed outputs become counts: latencies in buckets, rows and firings of each second."""
+"""Committed outputs become counts: latencies in buckets, rows and window results of each second."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""The stream of purchases: the same bytes everywhere, any part of it at once, and keys that fall as asked for."""
+"""The stream of purchases: the same bytes everywhere, each part without the rest, and keys as requested."""
 
 import hashlib
 from typing import Any

@@ -76,7 +76,7 @@ def test_a_window_waits_until_every_partition_was_read() -> None:
     panes = Panes(100, 100, 1)
     key, price = np.zeros(1, np.int32), np.ones(1, np.int32)
     panes.add(key, price, np.array([250]), 1)
-    panes.add(key, price, np.array([150]), 1)  # another lane, earlier
+    panes.add(key, price, np.array([150]), 1)  # another partition, earlier
     out = panes.fire(300)
     assert out is not None
     assert out["window_start"].tolist() == [100, 200]

@@ -59,7 +59,7 @@ def expensive(events: pa.Table, params: dict[str, Any]) -> pa.Table:
 
 
 class Counted:
-    """A reference that remembers how many events it was given at once."""
+    """A reference that remembers how many events it was given together."""
 
     def __init__(self, reference: Any) -> None:  # noqa: ANN401
         self.reference, self.calls = reference, list[int]()

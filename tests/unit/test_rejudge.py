@@ -94,5 +94,5 @@ def test_the_cores_are_those_of_the_trial(
     assert found is not None
     assert (found.drivers, found.stop, found.origin_us, found.firing) == (2, 9, 1_234, "window_end")
     assert (found.driver_cores, found.sut_cores) == (driver, sut)
-    assert journals_of(replace(stored, files={})) is None, "virtual time"
+    assert journals_of(replace(stored, files={})) is None, "simulated time"
     assert journals_of(replace(stored, facts=TrialFacts())) is None, "its load never began"

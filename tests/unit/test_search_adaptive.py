@@ -252,6 +252,6 @@ def test_random_simulated_engines_are_bracketed_with_the_truth_inside() -> None:
     results = [find(seed, 0.05) for seed in range(200)]
     missed = [r.seed for r in results if not r.contains]
     wide = [r.seed for r in results if r.width > 0.05 * 1.0001]
-    assert len(missed) <= 2, f"brackets without the truth: seeds {missed}"
-    assert len(wide) <= 2, f"brackets wider than 5 %: seeds {wide}"
+    assert len(missed) <= 2, f"bounds without the true limit: seeds {missed}"
+    assert len(wide) <= 2, f"bounds wider than 5 %: seeds {wide}"
     assert np.mean([r.trials for r in results]) < 8

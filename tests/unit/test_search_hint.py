@@ -75,7 +75,7 @@ def test_cpu_time_is_no_proof() -> None:
 
 def test_a_load_that_could_not_be_decided_is_left_in_the_middle() -> None:
     def fuzzy(request: TrialRequest) -> Verdict:
-        """Within 3 % of the truth nobody can tell."""
+        """Within 3 % of the true limit every verdict is possible."""
         near = abs(request.value / TRUTH - 1) < 0.03
         return Verdict(VerdictKind.UNDECIDED, ("the noise forbids an answer",)) if near else judged(request)
 

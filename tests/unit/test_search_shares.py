@@ -1,4 +1,4 @@
-"""Once the bracket is found, shares of what holds are measured; they never move it."""
+"""After both bounds are found, shares of the passing load are measured; they never change the bounds."""
 
 from datetime import UTC, datetime
 from pathlib import Path

@@ -125,7 +125,7 @@ def test_case_7_a_percentile_holds_only_with_enough_window_results(statistic: St
 
 
 def test_case_7_a_p99_is_not_judged_by_the_maximum_of_sixteen_windows() -> None:
-    """One slow window of sixteen has a probability of 15 % if 1 % are slow: nobody knows."""
+    """One slow window of sixteen has a probability of 15 % if 1 % are slow: undecided."""
     assert judge(slow(1, 16), p("p99")).kind is VerdictKind.UNDECIDED
     broken = judge(slow(2, 16), p("p99"))
     assert broken.kind is VerdictKind.UNDECIDED, "1.1 %"

@@ -89,7 +89,7 @@ class TwoStreams(WorkloadBase[TwoStreamParams]):
         return OutputContract(COUNTED, identity=("window_start", "gem_pack_id"))
 
     def events(self, params: TwoStreamParams, stream: str, inputs: Inputs) -> EventSource:
-        """Each stream has random numbers of its own."""
+        """Each stream has separate random numbers."""
         number = ("purchases", "ads").index(stream)
         purchases = Purchases(params, inputs.plans[stream], inputs.seed, number, inputs.origin_ns)
         return Ads(purchases) if stream == "ads" else purchases

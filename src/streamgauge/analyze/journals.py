@@ -50,7 +50,7 @@ class Journals:
     origin_us: int
     """When the load began, in µs since 1970 on the driver's clock."""
     firing: str | None
-    """The output column that tells firings apart."""
+    """The output column that identifies a window result."""
     driver_cores: tuple[int, ...]
     sut_cores: tuple[int, ...]
 

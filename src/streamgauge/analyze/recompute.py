@@ -1,4 +1,4 @@
-"""The journals of a trial → Seconds. The last step alone leaves Spark: a few rows per second."""
+"""The raw logs of a trial → Seconds. Only the last step runs outside Spark: a few rows per second."""
 
 from functools import reduce
 
@@ -93,7 +93,7 @@ def _numbers(rows: pa.Table, name: str) -> Column:
 
 
 def _by_second(rows: pa.Table, length: int) -> dict[str, Column]:
-    """Whole columns of the first ``length`` seconds; what nobody wrote down is zero."""
+    """Whole columns of the first ``length`` seconds; what was not recorded is zero."""
     second, columns = _numbers(rows, "second"), {}
     inside = second < length
     for name in COLUMNS:

@@ -1,4 +1,4 @@
-"""What the drivers wrote down → the seconds of all of them: ticks, confirmations, acknowledgements, and samples."""
+"""Per-second metrics of all load drivers, computed from their raw logs."""
 
 from collections.abc import Mapping, Sequence
 
@@ -23,7 +23,7 @@ def second_since_start(nanos: Column) -> Column:
 
 
 def second_that_ended(nanos: Column) -> Column:
-    """The second that a look at its end belongs to; looks are a little late or early."""
+    """The second that a snapshot at its end belongs to; snapshots are a little late or early."""
     return F.rint(nanos.cast("double") / F.lit(float(SECOND))).cast("long") - 1
 
 
@@ -87,7 +87,7 @@ def acknowledged(acks: DataFrame) -> DataFrame:
 
 
 def driver_seconds(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame, samples: DataFrame) -> DataFrame:
-    """Per second: all drivers as one. ``closed`` says how many of them have closed it."""
+    """Per second: the sums of all load drivers. ``closed`` is the number of them that have closed it."""
     sources = [sent(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
     if appends is not None:  # what a broker confirmed counts, not what was handed to it
         sources[:1] = [sources[0].drop("published"), confirmed(appends)]
@@ -157,12 +157,12 @@ def _of_cores(cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> Da
 
 
 def monitor_seconds(roles: DataFrame, cores: DataFrame, sut: Sequence[int], driver: Sequence[int]) -> DataFrame:
-    """Per second, rows in the second in which their look ended."""
+    """Per second, rows in the second in which their snapshot ended."""
     seen = union_all([_of_roles(roles), _of_cores(cores, sut, driver)])
     sums = seen.groupBy("second").agg(
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in seen.columns if name != "second")
     )
-    # the driver's threads also wait for each other; strangers answer for their share of its cores
+    # the load driver's threads also wait for each other: only the share of other processes counts
     disturbed = F.greatest("driver_strange", "driver_stolen", F.lit(0))
     share = F.col("waited") * F.least(disturbed, F.col("driver_busy"))
     return sums.select(
@@ -183,7 +183,7 @@ _MICROS = 1_000_000
 
 
 def with_latencies(outputs: DataFrame, origin_us: int, firing: str | None) -> DataFrame:
-    """Every output with its second, the one in which it was due, its batch, its firing and its latencies in µs."""
+    """Every output with its second, the second it was due in, its batch, its window result and its latencies in µs."""
     kinds = dict(outputs.dtypes)
     stamps = {kind: micros(F.col(stamp), kinds[stamp]) for kind, stamp in LATENCY_COLUMNS.items() if stamp in kinds}
     emitted = micros(F.col("emitted_us"), kinds["emitted_us"])
@@ -217,7 +217,7 @@ def results(outputs: DataFrame) -> DataFrame:
 
 
 def firing_counts(outputs: DataFrame) -> DataFrame:
-    """Per second: the firings that were due in it. Without a name every row is one."""
+    """Per second: the window results that were due in it. Without a name every row is one."""
     firings = results(outputs) if "firing" in outputs.columns else outputs
     return firings.groupBy(F.col("due").alias("second")).agg(F.count("*").alias("firings"))
 

@@ -1,4 +1,4 @@
-"""A Spark of our own for analysis: in this process and one JVM below it, on the loopback alone, gone afterwards."""
+"""Starts a local Spark session for the analysis and ends it. It listens only on the loopback interface."""
 
 import tempfile
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ _TAIL = 5
 
 
 class SessionFailed(RuntimeError):
-    """Spark did not start; the sentence has the last lines that its JVM said."""
+    """Spark did not start; the message has the last lines of the log of its JVM."""
 
 
 def settings(folder: Path, cores: int, memory: str = "1g") -> dict[str, str]:
-    """All that differs from Spark's defaults: nothing is written outside ``folder``, nobody else can connect."""
+    """All that differs from Spark's defaults: nothing is written outside ``folder``, other users cannot connect."""
     return {
         "spark.master": f"local[{cores}]",
         "spark.app.name": "streamgauge analysis",

@@ -36,7 +36,7 @@ documents_written = 0
 """How many documents this process has put on stdout: with ``--json`` there must be exactly one."""
 _WIDTH = 80
 results_location = ""
-"""A sentence that says where the results of this command are stored; empty if they are only on stdout."""
+"""A sentence on where the results of this command are stored; empty if they are only on stdout."""
 
 
 class CliOutput:
@@ -48,7 +48,7 @@ class CliOutput:
         self.stderr = open_console(stderr=True)
 
     def note(self, message: "RenderableType", style: str = "") -> None:
-        """Print a message on stderr. Brackets in it are not interpreted as markup."""
+        """Print a message on stderr. Markup such as [bold] is not interpreted."""
         self.stderr.print(message, style=style or None, markup=False, soft_wrap=True)  # commands in it stay whole
 
     def print(self, renderable: "RenderableType") -> None:
@@ -91,7 +91,7 @@ def open_console(stderr: bool) -> "Console":
             return [Escaped(renderable) for renderable in renderables]
 
     console = Console(stderr=stderr, highlight=False, soft_wrap=False)
-    if console.width < 1:  # COLUMNS=0, or a terminal that does not know its size: nothing at all would be printed
+    if console.width < 1:  # COLUMNS=0, or a terminal without a size: nothing at all would be printed
         console.width = _WIDTH
     console.push_render_hook(Escaping())
     return console

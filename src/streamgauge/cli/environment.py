@@ -56,7 +56,7 @@ def drop_foreign_spark() -> None:
 
 
 def take_secrets(names: Iterable[str]) -> "dict[str, SecretStr]":
-    """The values of these environment variables, which are removed. Those that are not set are left out."""
+    """The values of these environment variables, which are removed. Those that are not set are omitted."""
     from pydantic import SecretStr
 
     wanted = [*names]

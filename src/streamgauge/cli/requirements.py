@@ -56,7 +56,7 @@ def _transport_part(name: str, transport: "Transport") -> Part:
 
 
 def _defaults(engine: "Engine") -> "Options":
-    """The default options of an engine. Options without a default are left out."""
+    """The default options of an engine. Options without a default are omitted."""
     return engine.options.from_resolved({})
 
 

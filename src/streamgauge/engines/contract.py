@@ -80,7 +80,7 @@ class Situation:
 
 
 class DoesNotScale(ValueError):
-    """The engine cannot be deployed on so many instances; the sentence says what to change."""
+    """The engine cannot be deployed on so many instances; the message names the change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class JobRun:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a system under test ended, if more is known than that its process is gone."""
+    """Why a system under test ended, if more is known than that its process has ended."""
 
     message: str
     trace: tuple[str, ...] = ()
@@ -121,7 +121,7 @@ class Watermark:
 
 
 class UserCodeFailed(ValueError):
-    """Code of the user failed; the sentence says how, and ``trace`` where."""
+    """Code of the user failed; the message gives the error, and ``trace`` the place."""
 
     def __init__(self, sentence: str, trace: Sequence[str] = ()) -> None:
         super().__init__(sentence)
@@ -139,7 +139,7 @@ class CustomJob:
     load_reference: Callable[[], ReferenceFunction] | None = None
     """Imports the user's reference function, or raises UserCodeFailed; None: its outputs are not checked."""
     keys: tuple[str, ...] = ()
-    """In update mode: the columns that tell rows of one window apart; empty: those that the events have too."""
+    """In update mode: the columns that distinguish the rows of one window; empty: those that the events have too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Deployment(Protocol):
     def alive(self) -> bool: ...
 
     def failure(self) -> Failure | None:
-        """Why it ended, if more is known than that its process is gone."""
+        """Why it ended, if more is known than that its process has ended."""
 
     def position(self) -> Position | None:
         """How far it is in each partition, and since when; None: it acknowledges at the queue itself."""

@@ -28,13 +28,13 @@ COLD = 0.3
 CRASH_AFTER = 5
 """Seconds after which a system crashes at a load it cannot bear."""
 STRETCH = 2
-"""Seconds that are handed out at once."""
+"""Seconds that are returned together."""
 SAMPLES = 8
 """Latency samples per second where every event is an output."""
 LEAST_INTERVAL = SECOND // 1000
 """The shortest trigger interval: each micro-batch is computed."""
 MOST_FIRINGS = 1_000_000
-"""Firings that are computed in a trial. Where there are more, each stands for several in a row."""
+"""Window results that are computed in a trial. If there are more, each stands for several in a row."""
 _LONGEST_DELAY = 10**18
 """Nanoseconds, about thirty years: the tail of a delay must stay a whole number of 64 bits."""
 _MOST_ROWS = 2**62
@@ -370,4 +370,4 @@ class Firings:
     reached: int
     """How many of them come; only these have a latency in processing-time."""
     several: int = 1
-    """How many firings in a row each of them stands for."""
+    """How many window results in a row each of them stands for."""

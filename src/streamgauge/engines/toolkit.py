@@ -31,7 +31,7 @@ def one_instance(instances: int, cores: float = 1) -> Layout:
 
 
 class ChildSpec(BaseModel):
-    """What the process of a trial is told. It comes through its standard input, because it has secrets."""
+    """The specification of the process of a trial. It comes through standard input, because it has secrets."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,7 +47,7 @@ class ChildSpec(BaseModel):
     options: dict[str, Any]
     """Resolved options of the engine."""
     details: dict[str, Any] = Field(default_factory=dict)
-    """What only this engine needs to know."""
+    """What only this engine needs."""
 
 
 class ControlledChild:

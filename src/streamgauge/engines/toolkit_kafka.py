@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NOTHING_READ = -(1 << 62)
 """The low watermark while a partition exists of which no event was read."""
 _ANSWER = 1.0
-"""Seconds that the cluster may take to say what a group has committed."""
+"""Seconds that the cluster may take to return what a group has committed."""
 _FIRST_ANSWER, _RETRY = 15.0, 0.1
 _MICROS = 1_000
 """Microseconds in a millisecond, and nanoseconds in a microsecond."""
@@ -89,7 +89,7 @@ class KafkaDeployment(ProcessDeployment):
             return None
         try:
             found = self._consumer.committed(self._partitions, timeout=_ANSWER)
-        except KafkaException:  # that the cluster is gone is found elsewhere
+        except KafkaException:  # another check notices that the cluster has ended
             return None
         committed = {
             StreamPartition(self._streams[each.topic], each.partition): each.offset
@@ -102,7 +102,7 @@ class KafkaDeployment(ProcessDeployment):
         return Position(committed, Clock().monotonic_ns())
 
     def end(self) -> None:
-        """End the process, and ask for no further position."""
+        """End the process, and request no further position."""
         super().end()
         if self._consumer is not None:
             self._consumer.close()
@@ -112,7 +112,7 @@ class KafkaDeployment(ProcessDeployment):
 def kafka_deployment(process: ControlledChild, run: JobRun, version: str) -> KafkaDeployment:
     """The deployment of a process that reads the topics of a trial and commits what it has finished to a group.
 
-    ``group_of`` says which group it must use.
+    ``group_of`` is the group that it must use.
     """
     facts = EngineFacts(
         name=process.process.name,
@@ -150,7 +150,7 @@ class KafkaJob:
         self._consumer.assign(partitions)
 
     def running(self) -> bool:
-        """Whether the trial goes on."""
+        """Whether the trial continues."""
         return not self._stopping
 
     def stop(self) -> None:
@@ -220,7 +220,7 @@ class KafkaJob:
 
 @contextmanager
 def kafka_job() -> Iterator[KafkaJob]:
-    """The job of this process, which ``toolkit.python_child`` has started: its topics are open, and it says ready."""
+    """The job of this process, which ``toolkit.python_child`` has started: its topics are open, and it is ready."""
     hide_pandas()
     spec = ChildSpec.model_validate_json(read_spec())
     ControlServer(spec.control, spec.token).serve_in_background(_no_actions)

@@ -27,7 +27,7 @@ _MAX_LINES = 5
 
 
 class FetchError(RuntimeError):
-    """The jars could not be downloaded; the message says why and what to do."""
+    """The jars could not be downloaded; the message gives the reason and the fix."""
 
 
 def fetch_jars(jars: JarSet, cache: Path, launcher: Launcher, progress: Progress) -> Path:

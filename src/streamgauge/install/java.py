@@ -1,4 +1,4 @@
-"""Java for programs on the JVM: finds one that is new enough, and says how to install one.
+"""Java for programs on the JVM: finds one that is new enough, and returns how to install one.
 
 Nothing is started here. The file ``release`` in the home of a Java has its version. A Java without that file must be
 run to know its version; the caller provides the function that does this (``install/ensure.py``).

@@ -1,4 +1,4 @@
-"""The package managers that streamgauge knows, with their names for Java and Maven. Nothing is installed here."""
+"""The package managers that streamgauge supports, with their names for Java and Maven. Nothing is installed here."""
 
 import shutil
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ MANAGERS = (
 
 
 def package_manager(which: Callable[[str], str | None] = shutil.which) -> PackageManager | None:
-    """The package manager of this system; None if streamgauge knows none that it has."""
+    """The package manager of this system; None if it has none that streamgauge supports."""
     return next((known for known in MANAGERS if which(known.program)), None)
 
 

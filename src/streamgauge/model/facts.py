@@ -82,7 +82,7 @@ class TransportFacts:
     """What a reader must know about it: product, version, where it runs, format and guarantees."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     clock: ClockDifference | None = None
-    """None: the transport has no clock of its own, or its clock was not measured."""
+    """None: the transport has no separate clock, or its clock was not measured."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,9 +95,10 @@ class Outcome:
     log_tail: tuple[str, ...] = ()
     account: Account = Account()
     disturbances: tuple[str, ...] = ()
-    """What went wrong on the driver's side; any entry makes the trial INVALID, unless outputs were lost or wrong."""
+    """What went wrong in streamgauge or on the machine. Any entry makes the trial INVALID, unless outputs were lost or
+    wrong."""
     unaccounted: tuple[str, ...] = ()
-    """Why the counts of outputs say nothing about the system under test: the collector ended, or what was sent is not
+    """Why the counts of outputs show nothing about the system under test: the collector ended, or what was sent is not
     what was stored. Any entry makes the trial INVALID."""
     silence: int = 0
     """Nanoseconds without an acknowledgement at the end of a trial that was extended until the next one came; 0: it was

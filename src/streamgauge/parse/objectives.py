@@ -16,7 +16,7 @@ _OF_LOAD = ("lag-trend", "lag-growth", "queue")
 OF_OUTPUTS = ("lost", "duplicate", "wrong", "late")
 _COUNTS = ("drops", *OF_OUTPUTS)
 _LATENCY_NAMES = ("latency", "latencies", "delay", "response-time", "end-to-end", "e2e", "event-time-latency")
-"""Other names of latency. None of them says from which moment it is measured."""
+"""Other names of latency. None of them names the moment from which it is measured."""
 MAX_OBJECTIVE_LENGTH = 200
 _GRAMMAR = re.compile(r"([^\s<>=!]+)(?:\s+([^\s<>=!]+))?\s*([<>=!]+)\s*([^\s<>=!](?:[^<>=!]*[^\s<>=!])?)")
 

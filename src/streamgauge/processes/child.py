@@ -81,7 +81,7 @@ _NAP = 0.001
 
 
 class HiccupMeter:
-    """Longest overshoot since it was last asked, in nanoseconds."""
+    """Longest overshoot since the last call, in nanoseconds."""
 
     def __init__(self) -> None:
         self._longest = 0

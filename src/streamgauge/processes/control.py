@@ -23,11 +23,11 @@ _MAX_TOKEN = 1024
 
 
 class ControlError(ConnectionError):
-    """The child is gone or did not respond in time; the sentence says which."""
+    """The child has ended or did not respond in time; the message names it."""
 
 
 class ControlRefused(ValueError):
-    """The child refuses a request; the sentence says why."""
+    """The child refuses a request; the message gives the reason."""
 
 
 def new_token() -> str:
@@ -59,7 +59,7 @@ class ControlClient:
     """The controller's end."""
 
     def __init__(self, path: Path, token: str, timeout: float = 10.0) -> None:
-        """``timeout`` is how many seconds a response may take, unless a request says otherwise."""
+        """``timeout`` is how many seconds a response may take, unless a request sets another one."""
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._lines, self._number, self._timeout = _Lines(self._socket), 0, timeout
         self._notifications: list[Json] = []
@@ -90,7 +90,7 @@ class ControlClient:
                 return line
 
     def notifications(self) -> list[Json]:
-        """The notifications since the last call. Raises if the child is gone and none is left to return."""
+        """The notifications since the last call. Raises if the child has ended and none is left to return."""
         try:
             while (line := self._next(0.0)) is not None:
                 if "number" not in line:
@@ -113,7 +113,7 @@ class ControlClient:
 
 
 class ControlServer:
-    """The child's end: one caller at a time, who knows the token."""
+    """The child's end: one caller at a time, which has the token."""
 
     def __init__(self, path: Path, token: str) -> None:
         self._token = token.encode()
@@ -150,7 +150,7 @@ class ControlServer:
         return hmac.compare_digest(given.strip(), self._token)
 
     def _handle(self, connection: socket.socket, handle: Handle) -> bool:
-        """True once ``quit`` was requested, False when the caller is gone."""
+        """True once ``quit`` was requested, False when the caller has ended."""
         lines = _Lines(connection)
         while True:
             try:

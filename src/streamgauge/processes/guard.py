@@ -1,6 +1,6 @@
-"""The process above a child, which ends it and all that it started when the controller is gone.
+"""The process above a child, which ends it and all that it started when the controller has ended.
 
-Run as a script by ``launch``, with the standard library alone, so that it starts in a few milliseconds:
+Run as a script by ``launch``, with only the standard library, so that it starts in a few milliseconds:
 ``python -I -S guard.py``. Its standard input is a pipe from the controller: first one line of JSON, the
 order; then ``stop``, or the end of the file, which the kernel delivers also after kill -9.
 
@@ -31,7 +31,7 @@ if LINUX:
 
 
 def say(**what: object) -> None:
-    """Write to the controller; if it is gone, the line is dropped."""
+    """Write to the controller; if it has ended, the line is dropped."""
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(what).encode() + b"\n")
 
@@ -97,7 +97,7 @@ class Guard:
                 self.code = os.waitstatus_to_exitcode(status)
 
     def pause(self, seconds: float | None, control: bool) -> bytes | None:
-        """Sleep until something happens. What the controller said, b"" at its end, None if it said nothing."""
+        """Sleep until something happens. The data of the controller, b"" at its end, None without data."""
         watched = [self.wake, self.control] if control else [self.wake]
         ready, _, _ = select.select(watched, [], [], seconds)
         if self.wake in ready:
@@ -105,7 +105,7 @@ class Guard:
         return os.read(self.control, 4096) if self.control in ready else None
 
     def wait_for_reason(self) -> bool:
-        """Until there is a reason to end. True if the controller is gone."""
+        """Until there is a reason to end. True if the controller has ended."""
         while True:
             self.reap()
             if self.code is not None or self.signalled:
@@ -118,7 +118,7 @@ class Guard:
         """SIGTERM to all below, or the order to the inner guard; after the timeout SIGKILL, until none is left."""
         me = os.getpid()
         if self.code is not None:
-            timeout = 0.0  # the child is gone: what it left behind gets no time
+            timeout = 0.0  # the child has ended: what it left behind gets no time
         elif self.below is not None:
             os.close(self.below)
             timeout += KILL_TIMEOUT
@@ -222,7 +222,7 @@ def outer_guard(order: Order) -> None:
         pid = os.fork()
         if pid == 0:
             os.close(below)
-            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # the controller's pipe is the upper's alone
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the upper process has the controller's pipe
             inner_guard(order, reader)
             return
         os.close(reader)

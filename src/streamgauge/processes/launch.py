@@ -39,7 +39,7 @@ _LOOK_EVERY = 0.01
 _KILL_ALLOWANCE = 10.0
 _TAIL_BYTES = 1 << 16
 _LAST = 200
-"""Lines of the log of a child that did not become ready: a trace, and what was said before it."""
+"""Lines of the log of a child that did not become ready: a trace, and the lines before it."""
 
 
 class Process:
@@ -140,14 +140,14 @@ class Process:
         return tuple(text.splitlines()[-lines:])
 
     def request_stop(self) -> None:
-        """Tell the guard to end it, without waiting."""
+        """Request its end from the guard, without waiting."""
         pipe = self._popen.stdin
         if pipe is not None and not pipe.closed:
             with contextlib.suppress(BrokenPipeError):
                 pipe.write(b"stop\n")
 
     def stop(self) -> None:
-        """SIGTERM, its timeout, SIGKILL, to it and all that it started; returns when they are gone."""
+        """SIGTERM, its timeout, SIGKILL, to it and all that it started; returns when they have ended."""
         self.request_stop()
         ends = time.monotonic() + self.stop_timeout / SECOND + _KILL_ALLOWANCE
         while not self._closed and (left := ends - time.monotonic()) > 0:
@@ -161,7 +161,7 @@ class Process:
 
 
 class Launcher:
-    """Starts children and ends them all. A context manager: what it started is gone when it is left."""
+    """Starts children and ends them all. A context manager: it ends what it started when it is left."""
 
     def __init__(self, preferred: Path | None = None) -> None:
         """``preferred`` is where the runtime folder goes, normally $XDG_RUNTIME_DIR as the command line read it."""

@@ -1,4 +1,4 @@
-"""What /proc says, as pure functions of its texts."""
+"""The content of /proc, as pure functions of its texts."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ class Stat:
 
 
 def parse_stat(text: str) -> Stat:
-    """/proc/PID/stat or /proc/PID/task/TID/stat. The name in brackets may hold anything, brackets too."""
+    """/proc/PID/stat or /proc/PID/task/TID/stat. The name in parentheses may contain any character."""
     rest = text.rpartition(")")[2].split()
     if len(rest) < 37:
         raise ValueError(f"not a line of /proc/PID/stat: {text[:80]!r}")

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from streamgauge.processes.procfs import parse_stat
 
-_SHARED = Path("/dev/shm")  # noqa: S108 - the folder in it belongs to one user alone, mode 0700
+_SHARED = Path("/dev/shm")  # noqa: S108 - the folder in it belongs to one user, mode 0700
 _FALLBACK = Path("/tmp")  # noqa: S108
 MAX_SOCKET_PATH = 100
 
 
 class RuntimeFolderError(OSError):
-    """The runtime folder cannot be made; the sentence says why."""
+    """The runtime folder cannot be made; the message gives the reason."""
 
 
 def _start_time(pid: int) -> int | None:
@@ -37,7 +37,7 @@ def _start_time(pid: int) -> int | None:
 
 
 def _user_folder(preferred: Path | None) -> Path:
-    """The user's own folder, made with mode 0700. One that somebody else could have prepared is refused."""
+    """The user's own folder, made with mode 0700. One that another user could have prepared is refused."""
     base = preferred or (_SHARED if _SHARED.is_dir() else _FALLBACK)
     home = base / f"streamgauge-{os.getuid()}"
     home.mkdir(mode=0o700, parents=True, exist_ok=True)

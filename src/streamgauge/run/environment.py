@@ -24,7 +24,7 @@ VERSION = 1
 
 _JAVA_SECONDS = 0.4
 _GIT_SECONDS = 0.4
-_UNLIMITED = 1 << 60  # cgroup v1 says "no limit" with a number close to 2^63
+_UNLIMITED = 1 << 60  # cgroup v1 states "no limit" as a number close to 2^63
 
 Fact = dict[str, Any]
 
@@ -32,7 +32,7 @@ Fact = dict[str, Any]
 def capture(cwd: Path = Path(), root: Path = Path("/")) -> Fact:
     """Everything about the machine and the software that a result depends on, ready for JSON.
 
-    ``root`` is where ``proc`` and ``sys`` are looked for.
+    ``root`` is the folder of ``proc`` and ``sys``.
     """
     return {
         "version": VERSION,
@@ -105,13 +105,13 @@ def _packages() -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda pair: pair[0].lower()))
 
 
-# --- cgroup: how much of the machine is really ours ---------------------------------------------------
+# --- cgroup: how much of the machine may be used -----------------------------------------------------
 
 
 def cgroup(root: Path = Path("/")) -> Fact:
     """CPU and memory limits of our control group, version 1 or 2. None where there is no limit.
 
-    A limit of a group above ours binds as well, so the tightest on the way up counts.
+    A limit of a parent group applies too, so the lowest on the way up counts.
     """
     groups = _groups(_read(root / "proc/self/cgroup") or "")
     mount = root / "sys/fs/cgroup"
@@ -134,7 +134,7 @@ def _groups(text: str) -> dict[str, str]:
 
 
 def _up(mount: Path, group: str) -> list[Path]:
-    """The folders of a group and of those above it. In a container ours may be mounted as the root itself."""
+    """The folders of a group and of those above it. In a container the own group may be mounted as the root."""
     parts = [part for part in group.split("/") if part not in ("", "..")]
     return [mount.joinpath(*parts[:n]) for n in range(len(parts), -1, -1)]
 
@@ -188,7 +188,7 @@ def _number(text: str | None) -> float | None:
     return float(text)
 
 
-# --- what other programs say --------------------------------------------------------------------------
+# --- output of other programs -------------------------------------------------------------------------
 
 
 def _answer(argv: list[str], seconds: float) -> str | None:
@@ -201,7 +201,7 @@ def _answer(argv: list[str], seconds: float) -> str | None:
 
 
 def _java() -> Fact | None:
-    """The Java on the path. Its ``release`` file says the same as asking it, without starting a JVM."""
+    """The Java on the path. Its ``release`` file has the version without starting a JVM."""
     found = shutil.which("java")
     if found is None:
         return None
@@ -227,7 +227,7 @@ def git_state(cwd: Path) -> Fact | None:
     git = shutil.which("git")
     if git is None:
         return None
-    # A repository may name a program to run on status; that is not ours to start.
+    # A repository may name a program to run on status, which is not started.
     quiet = [git, "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(cwd)]
     text = _answer([*quiet, "status", "--porcelain=v2", "--branch", "--untracked-files=no"], _GIT_SECONDS)
     commit = re.search(r"^# branch\.oid ([0-9a-f]{40,64})$", text or "", re.MULTILINE)

@@ -159,7 +159,7 @@ class _Exploration:
         """
         objectives, partial = self.experiment.objectives, self.run.begin(trial)
         recording = execute(self._setup(trial, choice, partial, exact=exact))
-        if recording.facts.wall_ns is not None:  # in real time: pauses between run segments are told from time spent
+        if recording.facts.wall_ns is not None:  # in real time: pauses between run segments differ from time spent
             recording = replace(recording, facts=replace(recording.facts, segment_ns=self.began_ns))
         measurement = measure(recording)
         verdict = decide(recording, measurement, objectives)

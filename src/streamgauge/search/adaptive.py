@@ -15,7 +15,7 @@ from streamgauge.search.history import EXTRA_REPEATS, AxisHistory, NextTrial, St
 from streamgauge.search.supported import is_reachable, supported, why_wide
 
 NEAR_FACTOR = 1.3
-"""A trial at up to this multiple of its own estimate counts as near the limit."""
+"""A trial at up to this multiple of the estimate of the trial itself counts as near the limit."""
 DISTANCES = (0.75, 1.0, 1.5, 2.5, 4.0)
 """Distances of a bound from the estimate, in precisions, for when nothing closer could be decided."""
 CONTRADICTED_STEPS = (1.0, 1.5, 2.0, 4.0, 8.0)

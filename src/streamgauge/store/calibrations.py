@@ -17,7 +17,7 @@ FOLDER = "calibrations"
 _WORK = ".work-"
 _LOCK = "lock"
 _READABLE = 100
-"""Characters of a file's name that tell a person what is in it."""
+"""Characters of a file's name that show a person what is in it."""
 
 Key = tuple[str, str, str]
 """Machine, placement and transport."""
@@ -64,7 +64,7 @@ def workspace(root: Path, token: str) -> Iterator[Path]:
 
 
 def stale_workspaces(root: Path) -> list[Path]:
-    """Folders of calibrations that were killed: nobody holds their lock."""
+    """Folders of calibrations that were killed: no process holds their lock."""
     return [folder for folder in sorted((root / FOLDER).glob(f"{_WORK}*")) if not _held(folder / _LOCK)]
 
 

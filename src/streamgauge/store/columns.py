@@ -27,7 +27,7 @@ def _numbers(column: Any) -> Column:  # noqa: ANN401 - pyarrow is not typed
 
 
 def _to_parquet(table: Any) -> bytes:  # noqa: ANN401
-    # Differences of neighbours are small here: packed as such they take less space and time than any codec alone.
+    # Differences of neighbours are small here: stored as differences they take less space and time than any codec.
     packed = {name: "DELTA_BINARY_PACKED" for name in table.column_names if name != "kind"}
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -127,7 +127,7 @@ class LiveSeconds:
 
 
 def _whole_batches(path: Path, schema: Any) -> dict[str, Column]:  # noqa: ANN401
-    """Every batch of a growing stream that is there whole; the one being written is left out."""
+    """Every complete batch of a growing stream, without the one that is being written."""
     batches = []
     try:
         with pa.OSFile(str(path), "rb") as file:

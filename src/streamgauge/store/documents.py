@@ -1,8 +1,8 @@
-"""Values ↔ JSON documents that know their format and their own digest.
+"""Values ↔ JSON documents with their format and their own digest.
 
 A document is ``{"format": 2, "kind": "trial", "sha256": …, "content": …}``. The digest is taken over the
 content, so a flipped bit is an error and never a wrong number. The JSON is strict, for every other reader
-of it: what JSON cannot say (nan, inf) is written as ``{"$float": "nan"}`` and comes back as it was.
+of it: what JSON cannot contain (nan, inf) is written as ``{"$float": "nan"}`` and comes back as it was.
 """
 
 import dataclasses
@@ -59,7 +59,7 @@ def _read_2(kind: str, content: Any) -> Any:  # noqa: ANN401
 
 
 def _read_1(kind: str, content: Any) -> Any:  # noqa: ANN401
-    """The columns of a trial had other meanings: it says so, and is shown as it was judged."""
+    """The columns of a trial had other meanings: this is reported, and it is shown as it was judged."""
     content = _read_2(kind, content)
     return content | {"format": 1} if kind == "trial" and isinstance(content, dict) else content
 
@@ -93,7 +93,7 @@ _ODD = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 def to_json(value: object) -> Any:  # noqa: ANN401 - JSON is any of these
-    """A value of the model as what JSON knows: objects, lists, strings, numbers, null."""
+    """A value of the model as what JSON supports: objects, lists, strings, numbers, null."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, Enum):
@@ -164,7 +164,7 @@ def _parsed(path: Path, data: bytes) -> dict[str, Any]:
 
 
 def read_content(path: Path, kind: str) -> Any:  # noqa: ANN401
-    """The content of a document of any format that we know, in the shape of today's."""
+    """The content of a document of any known format, in the shape of today's."""
     with as_store_error("read", path):
         data = path.read_bytes()
     return decode(data, path, kind)

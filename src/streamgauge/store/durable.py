@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class StoreError(Exception):
-    """The results folder cannot be read or written as asked."""
+    """The results folder cannot be read or written as requested."""
 
 
 class NewerFormat(StoreError):
@@ -19,11 +19,11 @@ class NewerFormat(StoreError):
 
 
 class UnknownRun(StoreError):
-    """No run answers to this name."""
+    """No run has this name."""
 
 
 class AmbiguousRun(StoreError):
-    """More than one run answers to this name."""
+    """More than one run has this name."""
 
 
 class RunLocked(StoreError):

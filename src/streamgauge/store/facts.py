@@ -1,7 +1,7 @@
 """TrialFacts ↔ the object ``facts`` of a trial's manifest: one flat JSON object.
 
 The engine's own settings are beside the other keys, as in every recording since format 1. Reading is lenient: an engine
-of another package may have written anything, and a fact that is not as expected is left out.
+of another package may have written anything, and a fact that is not as expected is omitted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ _ENGINE = {
     "queue": "queue_is",
     "describe_failed": "describe_failed",
 }
-"""Fields of EngineFacts → keys. Its settings have keys of their own."""
+"""Fields of EngineFacts → keys. Its settings have separate keys."""
 _TRIAL = {field.name: field.name for field in fields(TrialFacts) if field.name != "engine"} | {
     "segment_ns": "sitting_ns",
     "warm_up": "warmed",

@@ -1,4 +1,4 @@
-"""Summaries of runs, with a cache that can be thrown away at any time."""
+"""Summaries of runs, with a cache that can be deleted at any time."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Fingerprint = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A run in one line of a list. ``reason`` says why an unreadable one is."""
+    """A run in one line of a list. ``reason`` is why it cannot be read."""
 
     id: str
     path: Path
@@ -131,7 +131,7 @@ class Index:
         try:
             return read_value(self._path, "index", dict[str, IndexEntry])
         except StoreError:
-            return {}  # missing, damaged or of another version: it is made anew
+            return {}  # missing, damaged or of another version: it is created again
 
     def _write(self, entries: dict[str, IndexEntry]) -> None:
         try:

@@ -105,7 +105,7 @@ class Journal(GrowingRows):
 
 
 def read_rows(path: Path) -> pa.Table:
-    """The rows so far, or all of them. What a crash tore off at the end is left out."""
+    """The rows so far, or all of them. Incomplete rows at the end are ignored."""
     try:
         growing = path.with_suffix(GROWING).open("rb")
     except FileNotFoundError:  # closed, perhaps this very moment: the Parquet is there before the stream goes

@@ -1,4 +1,4 @@
-"""One run in the results folder: its question, its machine, its trials, its answer."""
+"""One run in the results folder: experiment, environment, trials and results."""
 
 import fcntl
 import os
@@ -37,7 +37,7 @@ from streamgauge.store.trials import (
 
 SESSIONS = "sessions"
 TEMPORARY = "tmp"
-"""Where such a system puts what nobody needs after it."""
+"""Where such a system puts what is not needed after it."""
 
 
 def newest_session(sessions: Path) -> int:
@@ -78,7 +78,7 @@ _PARTIAL = re.compile(r"[0-9]{3,}\.partial(\.[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a run says of itself."""
+    """The content of run.json."""
 
     id: str
     experiment: str
@@ -119,7 +119,7 @@ class Run:
 
     @classmethod
     def open(cls, path: Path) -> "Run":
-        """Read a run of any format that we know."""
+        """Read a run of any known format."""
         header = read_value(path / HEADER, "run", Header)
         experiment = read_value(path / EXPERIMENT, "experiment", Experiment)
         environment: dict[str, Any] = read_value(path / ENVIRONMENT, "environment", dict)
@@ -184,7 +184,7 @@ class Run:
         return [TrialResult(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
 
     def write_conclusion(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
-        """Write the answer. A run that is resumed writes it again, in one step."""
+        """Write the results. A run that is resumed writes it again, in one step."""
         replace_file(self.path / FINDINGS, encode("findings", Conclusion(tuple(findings), ended, exit_code, spent_ns)))
 
     def save_report(self, page: bytes) -> Path:
@@ -198,7 +198,7 @@ class Run:
         return self.path / REPORT
 
     def conclusion(self) -> Conclusion | None:
-        """How the run ended; None if it has not, or was killed before it could say."""
+        """How the run ended; None if it has not, or was killed before it could write that."""
         with as_store_error("read", self.path / FINDINGS):
             if not (self.path / FINDINGS).exists():
                 return None

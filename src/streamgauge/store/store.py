@@ -55,7 +55,7 @@ class Store:
         token: str,
         command: Sequence[str] = (),
     ) -> Run:
-        """Make the folder of a new run, whole or not at all. ``token`` tells runs of one second apart."""
+        """Make the folder of a new run, whole or not at all. ``token`` distinguishes runs of one second."""
         if now.tzinfo is None:
             raise ValueError("the time of a run needs a time zone")
         if not _TOKEN.fullmatch(token):
@@ -112,10 +112,10 @@ class Store:
         return size_below(run.path)
 
     def remove(self, run: Run) -> int:
-        """Remove a run that no process writes, and say how many bytes that freed.
+        """Remove a run that no process writes, and return how many bytes that freed.
 
-        It is gone from the list with the first step, even if this process dies after it. Of a run that is a link to a
-        folder elsewhere, only the link is removed.
+        The first step removes it from the list, even if this process dies after it. Of a run that is a link to a
+        folder in another place, only the link is removed.
         """
         freed = self.size(run)
         gone = self.root / f"{_REMOVED}{run.id}"

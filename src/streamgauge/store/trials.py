@@ -116,7 +116,7 @@ class PartialTrial:
                 files,
             )
             write_synced(self.path / MANIFEST, encode("trial", manifest))
-            # From here on the manifest says it all, also to those who look into a folder that was not renamed.
+            # From here on the manifest is complete, even if the folder was not renamed.
             self._live.discard()
             (self.path / SPEC).unlink(missing_ok=True)
             sync_folder(self.path)

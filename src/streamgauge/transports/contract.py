@@ -1,7 +1,7 @@
 """The contract of a transport: how events reach a system under test, and how its outputs come back.
 
 A transport is opened for a run (`OpenTransport`), and opens a channel for each trial (`Channel`). In a load driver it
-is a `Publisher`, in the collector an `OutputSource`. The rest of the code does not know which transport it uses.
+is a `Publisher`, in the collector an `OutputSource`. The rest of the code does not depend on the transport.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -129,7 +129,7 @@ class OutputRows(NamedTuple):
 
 
 class OutputsUnreadable(ValueError):
-    """Outputs are not in the format of the trial; the sentence says why. The system under test wrote them."""
+    """Outputs are not in the format of the trial; the message gives the reason. The system under test wrote them."""
 
 
 class OutputSource(Protocol):
@@ -250,10 +250,10 @@ class Channel(Protocol):
     def endpoints(self) -> Endpoints: ...
 
     def driver_wire(self, driver: int) -> Json:
-        """What a load driver needs to know, secrets included."""
+        """What a load driver needs, with secrets."""
 
     def collector_wire(self) -> Json:
-        """What the collector needs to know, secrets included."""
+        """What the collector needs, with secrets."""
 
     def audit(self, sent: int, acknowledged: int) -> Sequence[str]:
         """Where the numbers of events that were sent, acknowledged and stored differ."""

@@ -1,6 +1,6 @@
 """The counts of one load driver: offsets, bounds and acknowledgements of its partitions. Pure: it gets the time.
 
-Event k of a partition has offset k. What becomes due together is entered in all partitions at once, with the due time
+Event k of a partition has offset k. What becomes due together is entered in all partitions together, with the due time
 until which everything is there.
 """
 
@@ -14,7 +14,7 @@ from streamgauge.model.streams import Offsets, StreamPartition
 
 
 class LedgerError(ValueError):
-    """A range or offset that is not possible; the sentence says why."""
+    """A range or offset that is not possible; the message gives the reason."""
 
 
 class Acknowledgement(NamedTuple):
@@ -32,7 +32,7 @@ class Confirmation(NamedTuple):
 
     intended_ns: int
     appended_ns: int
-    """When the broker appended them (LogAppendTime), or confirmed them if it does not say."""
+    """When the broker appended them (LogAppendTime), or confirmed them if it does not return that."""
     confirmed_ns: int
     """When the load driver received the confirmation."""
     events: int

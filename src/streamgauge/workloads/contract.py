@@ -41,7 +41,7 @@ class OutputContract:
     identity: tuple[str, ...]
     """The columns that identify a row of the reference result."""
     window_column: str | None = "window_end"
-    """The column that identifies a window result; None: every row is a result of its own."""
+    """The column that identifies a window result; None: every row is a separate result."""
     tolerance: float = 1e-9
     """How far a float may be from the reference result, as a share of it. All other values must be equal."""
 

@@ -1,4 +1,4 @@
-"""Ingestion alone: every purchase is passed through, as in van Dongen's first pipeline. It shows what a transport and
+"""Only ingestion: every purchase is passed through, as in van Dongen's first pipeline. It shows what a transport and
 the reading and writing of an engine cost, before any work is done on the events."""
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ OUTPUT = OutputContract(
 
 
 class IngestParams(PurchaseParams):
-    """PURCHASES(userID, gemPackID, price, time), handed on as they come."""
+    """PURCHASES(userID, gemPackID, price, time), passed on as they come."""
 
 
 @dataclass(frozen=True, slots=True)

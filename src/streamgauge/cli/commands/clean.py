@@ -1,4 +1,4 @@
-"""``streamgauge clean``: delete files of crashed trials, runs, or what runs left elsewhere. Lists without --yes."""
+"""``streamgauge clean``: delete files of crashed trials, runs, or topics left on clusters. Lists without --yes."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

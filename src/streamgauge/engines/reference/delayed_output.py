@@ -32,7 +32,7 @@ def as_rows(fired: ClosedWindows) -> pa.RecordBatch:
 
 
 class DelayedOutput:
-    """Outputs that wait, and the thread that sends them: one commit for each firing."""
+    """Outputs that wait, and the thread that sends them: one commit for each window result."""
 
     def __init__(self, writer: OutputWriter, query: str, folder: Path, clock: SteadyWallClock) -> None:
         self._writer, self._query, self._clock = writer, query, clock
@@ -48,7 +48,7 @@ class DelayedOutput:
 
     @property
     def works(self) -> bool:
-        """False once the collector could not be reached: the log says why."""
+        """False once the collector could not be reached: the log has the reason."""
         return self._thread.is_alive()
 
     def schedule(self, moment_ns: int, fired: ClosedWindows) -> None:

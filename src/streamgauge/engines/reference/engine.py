@@ -59,7 +59,7 @@ _MICRO = 1_000
 
 
 class WorkerSpec(BaseModel):
-    """What the worker of a trial must know beside the options: its windows and keys."""
+    """What the worker of a trial needs beside the options: its windows and keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -129,7 +129,7 @@ def _beyond_memory(situation: Situation) -> Iterator[str]:
 
 
 def _facts(run: JobRun, host: Host) -> EngineFacts:
-    """What is stored with a trial. The queue knows what was read from it; elsewhere the engine reports its position."""
+    """What is stored with a trial. The queue counts what is read; over others the engine reports its position."""
     reports = not transports()[run.endpoints.transport].queue_counts_reads
     return EngineFacts(
         name=ReferenceEngine.name,
@@ -141,7 +141,7 @@ def _facts(run: JobRun, host: Host) -> EngineFacts:
 
 
 def worker_spec(run: JobRun, layout: Layout) -> WorkerSpec:
-    """What the worker of a trial is told."""
+    """The specification of the worker of a trial."""
     o, params = run.options, run.params
     assert isinstance(params, WindowedAggregationParams)
     return WorkerSpec(

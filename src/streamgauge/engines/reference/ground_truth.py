@@ -1,4 +1,4 @@
-"""The log of the reference engine: when it took and released what. That log is the truth that others are held to."""
+"""The log of the reference engine: when it took and released what. Measurements are compared with it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ since the batch before, cut (µs since 1970), events, and all events until then.
 OUTPUTS = "reference-outputs.arrows"
 """A row per output that was sent; ``released_ns`` is monotonic, ``released_us`` the same moment since 1970."""
 _LAST = SECOND
-"""Nanoseconds at the end of a stretch in which a batch is looked for that was in time."""
+"""Nanoseconds at the end of a stretch that are searched for a batch that was on schedule."""
 _IN_TIME = SECOND // 1000
 """Nanoseconds by which batches differ that are equally late."""
 
@@ -37,7 +37,7 @@ class GroundTruth:
         """
         flags = np.concatenate([[0], self.batches["saturated"], [0]])
         edges = np.flatnonzero(np.diff(flags)).tolist()
-        # without the batch before it, nobody knows when the work of a stretch began
+        # without the batch before it, the beginning of the work of a stretch is unknown
         spans = [self._saturated(max(1, begin), end) for begin, end in zip(edges[::2], edges[1::2], strict=True)]
         least = max((time for _, time in spans), default=0) / 2
         events, time = (sum(span[i] for span in spans if span[1] >= least) for i in range(2))

@@ -1,4 +1,4 @@
-"""When the work of a batch is done, if it goes at exactly the capacity. Pure: it is told the time."""
+"""When the work of a batch is done, if it is done at exactly the capacity. Pure: the time is an argument."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ def work_begins(busy: bool, now: int, finish: int) -> int:
 
 @dataclass(slots=True)
 class Schedule:
-    """The schedule carries over from batch to batch, not what really happened.
+    """The planned time is passed from batch to batch, not the actual time.
 
     So sleeps that end late and calls that take long do not add up, and the capacity is exact in the long run.
     """
@@ -29,7 +29,7 @@ class Schedule:
     finish: int = 0
     """When the work taken so far is done, on the monotonic clock."""
     busy: bool = False
-    """Whether more was there than the last take took: then the next work begins at once."""
+    """Whether more was there than the last take took: then the next work begins immediately."""
 
     @property
     def step(self) -> int:
@@ -43,7 +43,7 @@ class Schedule:
         return self.finish
 
     def trigger(self, last: int) -> int:
-        """The trigger after the one at ``last``: at a whole interval, or at once after a batch that took longer."""
+        """The trigger after the one at ``last``: at a whole interval, or immediately after a batch that took longer."""
         due = (last // self.interval + 1) * self.interval
         self.busy = self.finish >= due
         return max(due, self.finish)

@@ -100,7 +100,7 @@ class Panes:
 
 
 class Faults:
-    """Spoils outputs among the first ``firings`` firings; what finds no room there comes in the next ones."""
+    """Corrupts outputs of the first window results; faults that exceed their rows hit the next ones."""
 
     def __init__(self, seed: int, firings: int, *, lose: int = 0, duplicate: int = 0, alter: int = 0) -> None:
         self._random = np.random.default_rng([seed, 0x5AB07A6E])
@@ -109,7 +109,7 @@ class Faults:
         self._firing = 0
 
     def corrupt(self, fired: ClosedWindows) -> ClosedWindows:
-        """One firing as it is sent. Each fault hits a row of its own."""
+        """One window result as it is sent. Each fault hits a different row."""
         due = [kind for at, kind in self._plan if at <= self._firing]
         self._firing += 1
         rows = len(fired["sum"])

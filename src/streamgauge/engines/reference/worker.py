@@ -32,11 +32,11 @@ _DROPPED_ROWS = 200_000
 
 
 class CrashOrdered(RuntimeError):
-    """The options say that the engine crashes now."""
+    """The options require that the engine crashes now."""
 
 
 class Worker:
-    """The loop: find what is available, read, sum, be busy as long as the capacity says, acknowledge, emit."""
+    """The loop: find what is available, read, sum, be busy as long as the capacity requires, acknowledge, emit."""
 
     def __init__(self, spec: ChildSpec, control: ControlServer) -> None:
         self.work, self.options = WorkerSpec(**spec.details), ReferenceOptions.from_resolved(spec.options)
@@ -82,7 +82,7 @@ class Worker:
         self.reader.close()
 
     def next_look(self, last: int) -> int:
-        """When to look into the queue again: at once if there is more in it."""
+        """When to check the queue again: immediately if there is more in it."""
         return last if self.schedule.busy else max(last + POLL, time.monotonic_ns())
 
     def step(self) -> None:
@@ -164,7 +164,7 @@ class Worker:
             self.output.schedule(finish + int(wait), corrupted)
 
     def inject_faults(self, elapsed: int) -> bool:
-        """Crash, stall or disconnect when the options say so. True: this step reads nothing."""
+        """Crash, stall or disconnect when the options require it. True: this step reads nothing."""
         order = self.options
         if order.crash_after is not None and elapsed >= order.crash_after:
             raise CrashOrdered(f"crashed, as configured, after {duration_text(order.crash_after)} of load")

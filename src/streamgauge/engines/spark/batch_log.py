@@ -1,4 +1,4 @@
-"""What Spark says of its own micro-batches, and what the JVM says of itself, written down as it goes.
+"""Logs of Spark's micro-batches and of its JVM, written while the query runs.
 
 An explanation, never the measurement: the logs ``spark-batches`` and ``spark-numbers`` in the trial's folder.
 """
@@ -20,7 +20,7 @@ from streamgauge.engines.spark.explain import BATCH_LOG, BATCH_PARTS, BATCHES, N
 from streamgauge.store.journal import GrowingRows, int64_schema
 
 JVM_GONE = (Py4JError, OSError)
-"""What a call into a JVM that is gone raises."""
+"""What a call into a JVM that has ended raises."""
 _EVERY = 2.0
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _MOMENTS = {"newest_us": "max", "watermark_us": "watermark"}
@@ -29,7 +29,7 @@ BATCH_SCHEMA, NUMBER_SCHEMA = int64_schema(*BATCHES), int64_schema(*NUMBERS)
 
 
 def batch_row(progress: dict[str, Any], now_ns: int) -> dict[str, int]:
-    """One micro-batch as a row, from the JSON that Spark tells. Durations in milliseconds, 0 where it took none."""
+    """A micro-batch as a row, from Spark's progress in JSON. Durations in milliseconds, 0 where it took none."""
     spent, states = progress.get("durationMs", {}), progress.get("stateOperators", [])
     row = {
         "time": now_ns,
@@ -47,14 +47,14 @@ def batch_row(progress: dict[str, Any], now_ns: int) -> dict[str, int]:
 
 
 def _micros(moment: str | None) -> int:
-    """A moment of Spark's as microseconds since 1970; −1 if it tells none."""
+    """A moment of Spark's as microseconds since 1970; −1 if there is none."""
     return -1 if moment is None else (datetime.fromisoformat(moment) - _EPOCH) // timedelta(microseconds=1)
 
 
 class BatchRecorder:
-    """Writes down the progress of the query of one trial.
+    """Writes the progress of the query of one trial.
 
-    It asks for what is new now and then. A listener of Python's would be told of every micro-batch, but Spark hands
+    It polls for new progress. A listener in Python would receive every micro-batch, but Spark passes
     it the progress field by field over a socket, which takes a tenth of a core at one micro-batch a second.
     """
 
@@ -72,14 +72,14 @@ class BatchRecorder:
         self._query = query._jsq
 
     def look(self) -> None:
-        """Write down the micro-batches since the last look."""
+        """Write the micro-batches since the last call."""
         if self._log is None or self._query is None:
             return
         for progress in self._query.recentProgress():
             if int(progress.batchId()) > self._seen:
                 told = json.loads(str(progress.json()))
                 self._seen = int(told["batchId"])
-                # the moment it was told of: its start by the wall clock, and how long it took
+                # the moment of its report: its start by the wall clock, and how long it took
                 row = batch_row(told, _ended(told))
                 self._log.append({name: [value] for name, value in row.items()})
 

@@ -40,7 +40,7 @@ def _variant(options: SparkOptions, situation: Situation) -> Iterator[str]:
     name = "" if options.pipeline else situation.workload
     known, whose = variants(name), f"the workload {name}" if name else "any workload"
     if not known:
-        return  # Spark does not implement the workload, which is reported elsewhere
+        return  # Spark does not implement the workload, which another check reports
     job = job_of(name, options.variant)
     if job is None and options.variant not in ("", *known):
         written = options.variant[:_MAX_NAME]

@@ -37,14 +37,14 @@ _RUN_TIMEOUT, _END_TIMEOUT = 180.0, 60.0
 _LOG_LINES, _REASON_LINES, _TRACE = 40, 3, "Traceback (most recent call last)"
 """Lines of the log that are kept of a session which is lost, and those before a trace that are part of the reason."""
 _ERROR = re.compile(r"(Error|Exception|Caused by|Unrecognized|Invalid|java\.\S+(Error|Exception))\b", re.IGNORECASE)
-"""How a line begins with which Java or spark-submit says why it ends; hundreds of lines on its usage may follow."""
+"""How a line begins with which Java or spark-submit gives its error; hundreds of lines on its usage may follow."""
 _TRIES = 2
 """How often Spark tries a task in local mode; its own default there is once."""
 _MIN_WARM_UP = 45 * SECOND
 """Java's compilers are busiest between the tenth and the fortieth second: what an event costs rests there, at a rate
 that is little more than half of what comes after."""
 _QUICK = SECOND
-"""Longest micro-batch of a job that keeps up, where the trigger does not say."""
+"""Longest micro-batch of a job that keeps up, if the trigger is 0."""
 
 
 class SparkEngine:
@@ -185,7 +185,7 @@ class SparkSystem:
             deployment.end()
 
     def _lost(self, error: Exception) -> LaunchError:
-        """The process of the session is gone, or does not respond."""
+        """The process of the session has ended, or does not respond."""
         code = self._running.exit_code()
         ended = "does not respond" if code is None else f"ended with exit code {code}"
         log = self._running.tail(_LOG_LINES)
@@ -193,7 +193,7 @@ class SparkSystem:
 
     def end_query(self) -> None:
         """Stop the query and clean up after it."""
-        with suppress(ControlError):  # a session that is gone has nothing to clean up
+        with suppress(ControlError):  # a session that has ended has nothing to clean up
             self._left = tuple(self._control.request("end", _END_TIMEOUT)["left"])
 
     def batch(self, run: JobRun) -> float:
@@ -263,7 +263,7 @@ class SparkDeployment:
         self._failure = Failure(message, tuple(trace), user_error)
 
     def _take_notifications(self) -> None:
-        """What the session has reported since the last call. Raises ControlError if it is gone."""
+        """What the session has reported since the last call. Raises ControlError if it has ended."""
         notifications = self._control.notifications()
         self._positions.take(notifications)
         for each in notifications:
@@ -288,7 +288,7 @@ class SparkDeployment:
 
     def position(self) -> Position | None:
         """How far Spark has reported to be; None over the queue, which it acknowledges itself."""
-        with suppress(ControlError):  # that it is gone is found by ``alive``
+        with suppress(ControlError):  # ``alive`` notices that it has ended
             self._take_notifications()
         return self._positions.newest()
 
@@ -313,7 +313,7 @@ class SparkDeployment:
 
 
 def _explained(error: LaunchError, options: SparkOptions) -> LaunchError:
-    """The same error with what Java said before the trace, and with the settings that the log names."""
+    """The same error with the lines of Java before the trace, and with the settings that the log names."""
     trace = next((n for n, line in enumerate(error.log) if line.startswith(_TRACE)), 0)
     lines = [line.strip() for line in error.log[:trace] if line.strip() and not line.startswith("WARNING: ")]
     errors = [line for line in lines if _ERROR.match(line)]

@@ -58,7 +58,7 @@ def watermark(path: Path) -> Watermark | None:
     batches = read_columns(path)
     if not batches:
         return None
-    done = batches["add_batch_ms"] > 0  # Spark also tells of moments at which it had nothing to do
+    done = batches["add_batch_ms"] > 0  # Spark also reports moments at which it had nothing to do
     passed, newest = (batches[name][done] for name in ("watermark_us", "newest_us"))
     if not len(passed) or passed.max() < 0:
         return None

@@ -1,4 +1,4 @@
-"""What the process of a session is told: how it starts, and the query of a trial."""
+"""Specifications for the process of a session: its start, and the query of a trial."""
 
 import sys
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ def session_process(spec: SessionSpec, cores: tuple[int, ...]) -> ProcessSpec:
 
 
 def query_spec(run: JobRun, options: SparkOptions, runtime: Path) -> QuerySpec:
-    """What the session is told of a trial."""
+    """The specification of a trial for the session."""
     name = f"{run.trial.workload}-{run.trial.number}"
     ends = SourceAndSink(
         transport=run.endpoints.transport,

@@ -71,7 +71,7 @@ class Session:
         raise ControlRefused(f"a Spark session has no action {action}")
 
     def run(self, spec: QuerySpec) -> Json:
-        """Start the query of a trial; the response comes when it consumes, or says why it cannot."""
+        """Start the query of a trial; the response comes when it consumes, or has the reason why it cannot."""
         try:
             # the query runs beside the control channel, so that it can be ended at any time
             self.query = self._start_query(spec)
@@ -147,7 +147,7 @@ class Session:
             custom = load_function(spec.pipeline)
             self._open_to_workers(spec.pipeline)
             outputs = custom(*streams.values())
-        # The user's code may fail in any way, also by sys.exit, and must be shown as theirs.
+        # The user's code may fail in any way, even by sys.exit, and must be shown as an error of the user.
         except (Exception, SystemExit) as error:
             raise QueryFailed(explain_failure(error, traceback.format_exc(), spec.pipeline)) from error
         if not isinstance(outputs, DataFrame):
@@ -219,7 +219,7 @@ class Session:
             left.append("its JVM has ended")
         if self.checkpoint is not None:
             shutil.rmtree(self.checkpoint, ignore_errors=True)
-        return {"left": [*dict.fromkeys(left)]}  # a JVM that is gone is found gone twice
+        return {"left": [*dict.fromkeys(left)]}  # a JVM that has ended is noticed twice
 
     def _stop(self, query: StreamingQuery) -> None:
         """Stop a query. One in real-time mode is interrupted in the middle of its tasks, and would log every one of

@@ -1,4 +1,4 @@
-"""The Spark settings of a session: what a run needs, what is faster, and what the user says. Pure."""
+"""The Spark settings of a session: what a run needs, what is faster, and what the user sets. Pure."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ _HEAP = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProv
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 _MIB = 1 << 20
 _COMPILER = "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=10000 -XX:Tier4CompileThreshold=100000"
-"""Every micro-batch is planned anew, by thousands of methods that run a few times each. Java's second compiler takes
+"""Every micro-batch is planned again, by thousands of methods that run a few times each. Java's second compiler takes
 them up one by one: a seventh of a core for minutes. What handles rows is called a million times a second, and reaches
-these thresholds at once."""
+these thresholds immediately."""
 DEFAULT_SHUFFLE_PARTITIONS = 200
 
 TUNED = {
@@ -22,7 +22,7 @@ TUNED = {
     "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
     "spark.python.unix.domain.socket.enabled": "true",
     "spark.sql.adaptive.enabled": "false",
-    # nobody looks at Spark's own page: plans need not be described for it, nor its tables kept up to date
+    # Spark's own page is off: plans need not be described for it, nor its tables kept up to date
     "spark.sql.ui.explainMode": "simple",
     "spark.ui.liveUpdate.period": "-1",
 }
@@ -43,7 +43,7 @@ def temporary(folder: Path) -> Path:
 
 
 def slots(options: SparkOptions) -> int:
-    """Task slots: as many as cores, unless said. In real-time mode all stages run at once, each on slots of its own."""
+    """Task slots: by default as many as cores. In real-time mode all stages run together, each on separate slots."""
     if options.slots or options.mode != "real-time":
         return options.slots or options.cores
     return options.cores + shuffle_partitions(options)
@@ -51,7 +51,7 @@ def slots(options: SparkOptions) -> int:
 
 def shuffle_partitions(options: SparkOptions) -> int:
     """Partitions of a shuffle, which are those of the state."""
-    if options.mode == "real-time":  # also as Spark comes: nobody has slots for 200
+    if options.mode == "real-time":  # also with Spark's own settings: no machine here has slots for 200
         return options.shuffle_partitions or options.cores
     default = slots(options) if options.profile == "tuned" else DEFAULT_SHUFFLE_PARTITIONS
     return options.shuffle_partitions or default

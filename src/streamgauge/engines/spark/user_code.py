@@ -18,7 +18,7 @@ _LINES = 30
 
 
 class FunctionNotFound(ValueError):
-    """What was named cannot be used; the sentence says why."""
+    """The named function cannot be used; the message gives the reason."""
 
 
 def parse_name(named: str) -> tuple[Path, str]:
@@ -30,13 +30,13 @@ def parse_name(named: str) -> tuple[Path, str]:
 
 
 def find_problem(named: str, key: str) -> str:
-    """What is wrong with the name, as far as it can be told without running the file; nothing if it is fine."""
+    """What is wrong with the name, as far as it can be found without running the file; nothing if it is fine."""
     try:
         file, function = parse_name(named)
     except FunctionNotFound as error:
         return f"{key}: {error}"
     if not file.is_file():
-        return f"{key}: there is no file {file} (looked for in {Path.cwd()})"
+        return f"{key}: there is no file {file} (searched in {Path.cwd()})"
     source = file.read_text(encoding="utf-8", errors="replace")
     try:
         tree = ast.parse(source, str(file))

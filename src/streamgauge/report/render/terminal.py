@@ -27,7 +27,7 @@ _NARROW = 60
 """Columns of a terminal below which the table of trials is not readable."""
 _STATISTICS = ("avg", "min", "max", *PERCENTILES)
 _LIMITS = 3
-"""Limits that are told here; the page has all of them."""
+"""Limits that are shown here; the page has all of them."""
 
 
 def render_run(view: RunView, trials: bool = True) -> RenderableType:
@@ -165,12 +165,12 @@ def _cells(row: TrialRow, own_value: bool, several: bool) -> list[RenderableType
 
 
 def render_calibration(c: Calibration) -> RenderableType:
-    """Ceilings first, then what was known against what was measured."""
+    """The maximum rates first, then known values against measured ones."""
     top = c.ceilings
     over = "broker" if c.broker else c.transport
     lines = [
         f"{c.machine}; {placement_text(c.placement)}" + (f"; {c.transport}" if c.broker else ""),
-        f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_believed(top)}",
+        f"maximum rate through generator and {over}: {format_rate(top.queue)}; {_max_reliable_load(top)}",
         *([f"maximum rate of the collector: {format_count(top.collector)} rows/s"] if top.collector else []),
         f"send delay at {format_rate(top.rate)}: {duration_text(top.lag_p50)} (median), "
         f"{duration_text(top.lag_p99)} (p99), {duration_text(top.lag_max)} (max)",
@@ -178,8 +178,8 @@ def render_calibration(c: Calibration) -> RenderableType:
     return Group(*(Text(line) for line in lines), Text(), _capacities(c), Text(), _latencies(c), *_reasons(c))
 
 
-def _believed(top: Ceilings) -> str:
-    """How far searches go, and how late ticks are there."""
+def _max_reliable_load(top: Ceilings) -> str:
+    """The maximum reliable load, and the send delay there."""
     share = f", {top.max_load / top.queue * 100:.0f} % of it" if top.queue else ""
     said = f"maximum reliable load: {format_rate(top.max_load)}{share}"
     probe = next((p for p in reversed(top.probes) if p.rate == top.max_load), None)

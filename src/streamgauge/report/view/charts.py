@@ -32,7 +32,7 @@ class ChartedTrial:
 
 
 def charted_trials(report: RunReport) -> list[ChartedTrial]:
-    """Those that the findings rest on first, then the others in their order, as many as a page carries."""
+    """The trials at the bounds first, then the others in their order, at most MOST_TRIALS."""
     chosen: dict[int, str] = {}
     for finding in report.findings:
         own = trials_of(finding, report.trials)
@@ -120,7 +120,7 @@ def _lag(seconds: Seconds, step: int, groups: int) -> Series:
 
 
 def _cpu(judged: JudgedTrial, seconds: Seconds, step: int) -> dict[str, Series]:
-    """CPU in cores. What strangers took is known as a share of the cores of the system under test."""
+    """CPU in cores. The share of other processes is one of the cores of the system under test."""
     found: dict[str, Series] = {}
     for name, column in (("system under test", "sut_cpu"), ("driver", "driver_cpu")):
         if seconds[column].any():

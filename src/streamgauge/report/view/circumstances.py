@@ -1,4 +1,4 @@
-"""The circumstances of a result: what a reader must know to weigh the bounds, each with its figure."""
+"""The circumstances of a result: what a reader needs to compare the bounds with others, each with its figure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _FULL = ("confirm", "measure")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """How often one end was measured, and how many of these trials say what the end says."""
+    """How often one bound was measured, and how many of these trials had the same verdict."""
 
     trials: int
     agree: int

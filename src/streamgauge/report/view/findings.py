@@ -1,4 +1,4 @@
-"""The view model: a run as it is shown, before anybody decides where. Pure: values in, values out."""
+"""The view model: the content of every report of a run. Pure: values in, values out."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ NO_ANSWER = "there is no reference result for this workload or pipeline to compa
 
 
 def outputs_checked(trials: Sequence[JudgedTrial]) -> str:
-    """What was compared and what came out, or that nothing was, and why."""
+    """What was compared with which result, or why nothing was."""
     if not trials:
         return "Correctness is unchecked: no trial was finished."
     valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
@@ -88,7 +88,7 @@ class TrialRow:
     number: int
     purpose: str
     at: float
-    """The value that was asked for, as a number, for the picture."""
+    """The requested value, as a number, for the chart."""
     value: str
     load: str
     verdict: str

@@ -59,7 +59,7 @@ def latency_lines(finding: Finding, trials: Sequence[JudgedTrial]) -> tuple[Late
 
 
 def latency_points(finding: Finding, trials: Sequence[JudgedTrial]) -> list[tuple[str, JudgedTrial]]:
-    """The trials whose latency is told, with what to call them."""
+    """The trials whose latency is shown, with their labels."""
     points: list[tuple[str, JudgedTrial]] = []
     if finding.status == "measured":
         only = holding_trial(finding, trials) or failing_trial(finding, trials)
@@ -72,7 +72,7 @@ def latency_points(finding: Finding, trials: Sequence[JudgedTrial]) -> list[tupl
 
 
 def no_latency(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
-    """Why there is no table of latencies although outputs came; empty where there is one, or nothing to say."""
+    """Why there is no table of latencies although outputs came; empty if there is one, or no reason."""
     points = latency_points(finding, trials)
     if not points or any(judged.measurement.latencies for _, judged in points):
         return ""
@@ -120,7 +120,7 @@ def _line(kind: Kind, at: str, judged: JudgedTrial, summary: LatencySummary) -> 
 
 
 def footnote(lines: Sequence[LatencyLine]) -> str:
-    """Why some percentiles are not there, and which latencies are upper bounds; empty if neither is to be said."""
+    """Why some percentiles are missing, and which latencies are upper bounds; empty if neither is the case."""
     said = []
     if any(UNSUPPORTED in line.percentiles for line in lines):
         said.append(

@@ -1,4 +1,4 @@
-"""Why it stopped there: what the trial at the failing end says of the system under test, with figures."""
+"""What limited the throughput, from the trial at the failing bound, with figures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ class LimitingFactors:
 
     trial: int
     where: str
-    """``fails`` or ``holds``: the end of the bracket that the trial is of."""
+    """``fails`` or ``holds``: the bound that the trial measured."""
     load: str
     limits: tuple[LimitingFactor, ...]
 
 
 def limits_of(finding: Finding, trials: Sequence[JudgedTrial]) -> LimitingFactors | None:
-    """From the trial at the failing end, else from the holding one; None where neither says anything."""
+    """From the trial at the failing bound, else from the passing one; None if neither has figures."""
     for end, judged in (("fails", failing_trial(finding, trials)), ("holds", holding_trial(finding, trials))):
         limits = () if judged is None else _limits(judged)
         if judged is not None and limits:

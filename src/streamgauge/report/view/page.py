@@ -27,7 +27,7 @@ class PageView:
     spent: TimeBreakdown
     charts: list[dict[str, Any]]
     not_charted: int
-    """Trials whose charts were left out, to keep the page small."""
+    """Trials without charts, to keep the page small."""
     paper_note: str
     """How the published tables compare; empty where none belongs to the workload."""
     paper_system: str
@@ -67,7 +67,7 @@ def _paper_system(report: RunReport) -> str:
 
 
 def _paper_note(report: RunReport) -> str:
-    """What a reader must know before comparing with the published tables."""
+    """What a reader needs before comparing with the published tables."""
     asked = report.asked
     if asked is None or asked.workload.name != paper_figures.WORKLOAD:
         return ""

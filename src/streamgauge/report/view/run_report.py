@@ -39,7 +39,7 @@ class JudgedTrial:
 
     @property
     def cores(self) -> int | None:
-        """How many cores the system under test had; None where nobody said."""
+        """How many cores the system under test had; None if unknown."""
         facts = self.facts
         for said in (facts.sut_cores, facts.engine.settings.get("cores"), self.trial.options.get("cores")):
             if isinstance(said, (list, tuple)) and said:
@@ -80,7 +80,7 @@ def trials_of(finding: Finding, trials: Sequence[JudgedTrial]) -> list[JudgedTri
 
 
 def _lines(ask: TrialRequest) -> tuple[str, str]:
-    """What a trial's line may be called: where nothing is searched, every value is one of its own."""
+    """The names under which a trial belongs to a series: if nothing is searched, every value is a series."""
     point = f"{ask.dimension}={ask.value:g}"
     return ask.line, f"{ask.line}, {point}" if ask.line else point
 

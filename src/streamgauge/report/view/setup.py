@@ -19,7 +19,7 @@ _LONGEST = 300
 
 
 def measured_on(report: RunReport) -> tuple[Pair, ...]:
-    """Label and text, in the order in which a reader asks."""
+    """Label and text, the most important first."""
     return tuple(
         (label, text)
         for label, text in (
@@ -45,7 +45,7 @@ _QUESTIONS = {
 
 
 def subject(report: RunReport) -> str:
-    """What a finding is about, for those who were sent the page alone."""
+    """The question and the engines, as one line for readers who have only the page."""
     if report.asked is None:
         return ""
     first = _first_trials(report)

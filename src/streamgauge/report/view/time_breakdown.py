@@ -13,7 +13,7 @@ PARTS = ("starting", "warm-up", "measurement", "drain", "checking")
 
 @dataclass(frozen=True, slots=True)
 class TrialTime:
-    """Seconds of one trial by part, as in ``PARTS``; None where nobody wrote it down."""
+    """Seconds of one trial by part, as in ``PARTS``; None if it was not recorded."""
 
     trial: int
     parts: tuple[float | None, ...]
@@ -41,7 +41,7 @@ class TimeBreakdown:
 
 
 def time_breakdown(report: RunReport) -> TimeBreakdown:
-    """What can be known of it from the folder alone."""
+    """What can be computed from the folder of the run."""
     times = tuple(_trial_time(t) for t in report.trials)
     totals = tuple(_total([time.parts[n] for time in times]) for n in range(len(PARTS)))
     segments = _invocations(report)

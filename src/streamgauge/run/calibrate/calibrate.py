@@ -62,7 +62,7 @@ _REPEATS = 3
 """How often the maximum rate of a broker is measured if there is no calibration."""
 _WARMUP = 2 * SECOND
 _SLIDE = 10_000_000
-"""Six hundred firings: the p99 is then not the one moment at which the machine looked elsewhere."""
+"""Six hundred window results: a single short disturbance of the machine then does not set the p99."""
 
 Say = Callable[[str], object]
 Row = TypeVar("Row", CapacityRow, LatencyRow)

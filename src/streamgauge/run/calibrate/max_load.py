@@ -47,14 +47,14 @@ _TAIL, _END_TIMEOUT = 3, 3.0
 _RELAY_INTERVAL = 0.02
 """Seconds between two times at which positions of the null consumer are passed on to the load driver."""
 SHARES = (CALIBRATED_SHARE, 0.6, 0.45, 0.3, 0.15)
-"""Of the flat-out rate, highest first: where it is looked whether ticks are in time."""
+"""Of the maximum rate, highest first: the loads at which the send delay is checked."""
 SAFE_LAG = MAX_SEND_DELAY // 2
 """A probe is short and its machine quiet: only half of what a trial may have is safely within it."""
 PROBE, CONFIRM = 3.0, 30.0
 """Seconds of a probe, and of the confirmation of the rate that it found: as long as a trial."""
 _CONFIRMED = 2
 """How often a rate is confirmed at most: a calibration takes three minutes. If both were late, the rate that it ends
-with is not confirmed, and the calibration says so."""
+with is not confirmed, and the calibration reports it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +245,9 @@ def _rate(moments: Ints, count: Ints) -> float:
 
 
 def probe_rates(flat_out: float, probe: Callable[[float, float], SendDelay]) -> list[SendDelay]:
-    """Shares of the flat-out rate, from the highest down to the first at which events are safely on schedule.
+    """Shares of the maximum rate, from the highest down to the first at which events are safely on schedule.
 
-    The flat-out rate alone says too much: close to it the generator has no idle time left to make events ahead. A probe
+    The maximum rate is not enough: close to it the generator has no idle time left to make events ahead. A probe
     takes a rate and seconds; what a short one found is confirmed over the length of a trial.
     """
     probes: list[SendDelay] = []

@@ -1,4 +1,4 @@
-"""From committed outputs to counts: latencies in buckets, rows and firings per second. Pure.
+"""From committed outputs to counts: latencies in buckets, rows and window results per second. Pure.
 
 An output with the columns ``max_due`` and ``max_ingested`` (timestamps, or µs since 1970) gets its latencies from them;
 without them only the output is counted.
@@ -98,10 +98,10 @@ def latency_rows(cells: Sequence[Cells]) -> dict[str, Ints]:
 
 
 def count_outputs(table: pa.Table, origin_us: int, firing: str | None) -> OutputCounts:
-    """Count some outputs. ``origin_us`` is when the load began; ``firing`` names the column that tells firings apart.
+    """Count some outputs. ``origin_us`` is when the load began, the last argument the column of window results.
 
-    Rows count in the second of their arrival, latencies in the one in which the output was due. Without a column for
-    firings every row is its own.
+    Rows count in the second of their arrival, latencies in the one in which the output was due. Without such a column
+    every row is a separate window result.
     """
     result = OutputCounts()
     if not table.num_rows:  # a batch may have no rows

@@ -32,7 +32,7 @@ class SendLog:
         """The events of one send interval are sent, at this moment."""
         i = self.done
         self.intended[i], self.count[i] = intended, count
-        self.recording = True  # its moment is read from here on: whoever closes a second waits until it is there
+        self.recording = True  # its moment is read from here on: a thread that closes a second waits until it is there
         self.actual[i] = now()
         self.done = i + 1  # last, so that a reader in another thread sees whole rows
         self.recording = False

@@ -1,4 +1,4 @@
-"""What a load driver, the collector and the null consumer are told at their start, and how the controller asks them.
+"""Specifications of the load driver, the collector and the null consumer, and the requests of the controller.
 
 A specification without secrets is a file in the folder of the trial. Its path, the token of the control channel and
 what the transport needs come through the standard input of the process.
@@ -66,15 +66,15 @@ class CollectorSpec(Spec):
     """The collector of a trial."""
 
     firing: str | None = None
-    """The output column that identifies a window, such as ``window_end``; None: every row is a result of its own."""
+    """The output column that identifies a window, such as ``window_end``; None: every row is a separate result."""
     identity: tuple[str, ...] = ()
-    """The columns that tell outputs apart."""
+    """The columns that distinguish outputs."""
     last_row_wins: bool = False
     """Whether a window may be emitted many times."""
 
 
 class NullConsumerSpec(Spec):
-    """The null consumer of a calibration: reads all events, or sends outputs if ``rows`` says how many to a batch."""
+    """The null consumer of a calibration: reads all events, or sends outputs if ``rows`` is the size of a batch."""
 
     streams: tuple[str, ...] = ()
     rows: int = 0
@@ -153,7 +153,7 @@ def null_consumer_process(
 
 
 class DriverControl:
-    """What the controller asks of one load driver."""
+    """The requests of the controller to one load driver."""
 
     def __init__(self, client: ControlClient) -> None:
         self._client = client
@@ -167,7 +167,7 @@ class DriverControl:
         return self._client.request("status")
 
     def position(self, position: Position) -> None:
-        """How far the system under test is, where only its engine knows."""
+        """How far the system under test is, if only its engine has the position."""
         started = None if position.started is None else offsets_to_json(position.started)
         self._client.request(
             "position", offsets=offsets_to_json(position.offsets), started=started, at_ns=position.at_ns
@@ -191,7 +191,7 @@ class DriverControl:
 
 
 class CollectorControl:
-    """What the controller asks of the collector."""
+    """The requests of the controller to the collector."""
 
     def __init__(self, client: ControlClient) -> None:
         self._client = client

@@ -1,6 +1,6 @@
 """The monitor: once a second, what every role used, who else was on its cores, and how the machine was pressed.
 
-A thread of the controller: it only reads /proc, and a late look is no harm, since every row carries its time.
+A thread of the controller: it only reads /proc, and a late snapshot is no harm, because every row has its time.
 Network bytes are those of the machine, since Linux does not count them by process; sockets of the Unix
 family are in ``rchar`` and ``wchar`` only as far as they are read and written like files.
 """
@@ -57,7 +57,7 @@ def _threads(pid: int) -> dict[tuple[int, int], Thread]:
 
 
 def look(roles: tuple[Role, ...], time_ns: int) -> Snapshot:
-    """One look at /proc: all processes, and the threads and bytes of those that are ours."""
+    """A snapshot of /proc: all processes, and the threads and bytes of the measured ones."""
     processes = _processes()
     ours = frozenset[int]().union(*(members(processes, role) for role in roles))
     threads: dict[tuple[int, int], Thread] = {}
@@ -85,10 +85,10 @@ class Monitor:
         self._thread: threading.Thread | None = None
         self._start_ns = 0
         self.error: Exception | None = None
-        """What ended it before it was told to stop."""
+        """What ended it before it was stopped."""
 
     def start(self, monotonic_ns: int) -> None:
-        """Look at the start of the load and at the end of every second after it. Times are since then."""
+        """Take a snapshot at the start of the load and at the end of every second after it. Times are since then."""
         self._start_ns = monotonic_ns
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
         self._thread.start()
@@ -127,11 +127,11 @@ class Monitor:
         return after
 
     def alive(self) -> bool:
-        """Whether it still looks."""
+        """Whether it is still running."""
         return self._thread is not None and self._thread.is_alive()
 
     def stop(self) -> None:
-        """A last look, then leave the journals as Parquet."""
+        """Take a last snapshot, then write the raw logs as Parquet."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join()

@@ -1,9 +1,9 @@
-"""What each role used between two looks at /proc. Pure: snapshots in, rows out.
+"""What each role used between two snapshots of /proc. Pure: snapshots in, rows out.
 
 CPU of a role is that of its processes and of their children that have ended and were waited for, so that
-short-lived ones are not mistaken for strangers. Foreign CPU of a core is what was neither idle on it nor ours.
+short-lived ones are not mistaken for others. Foreign CPU of a core is what was neither idle nor used by a role.
 It has a sign: the counters are read one after the other, so one second shows too much and the next too little, and
-only their sum over a trial is the truth.
+only their sum over a trial is exact.
 """
 
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One look at /proc."""
+    """A snapshot of /proc."""
 
     time_ns: int
     processes: dict[int, Stat] = field(default_factory=dict)
@@ -82,7 +82,7 @@ def role_rows(before: Snapshot, after: Snapshot, roles: tuple[Role, ...]) -> tup
         waited, ran = _threads(before, after, pids)
         for core, nanos in ran.items():
             ours[core] = ours.get(core, 0.0) + nanos / 1000
-        # What ended between the looks shows in the sum alone; on a role's own cores it is still ours.
+        # What ended between the snapshots is only in the sum; on a role's own cores it counts for the role.
         ended = max(0.0, cpu - sum(ran.values()) / 1000)
         for core in role.cores:
             ours[core] = ours.get(core, 0.0) + ended / len(role.cores)
@@ -105,9 +105,9 @@ def role_rows(before: Snapshot, after: Snapshot, roles: tuple[Role, ...]) -> tup
 
 
 def core_rows(before: Snapshot, after: Snapshot, ours: dict[int, float]) -> list[Row]:
-    """One row per core: not idle, stolen by the hypervisor, ours, and the rest, in microseconds.
+    """One row per core: not idle, stolen by the hypervisor, measured processes, and the rest, in microseconds.
 
-    A thread's own time goes on while the hypervisor has its core, so steal may be in ours or in the rest.
+    A thread's own time continues while the hypervisor has its core, so steal may be in either of them.
     """
     rows: list[Row] = []
     for core, now in after.cores.items():

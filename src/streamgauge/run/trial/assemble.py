@@ -86,7 +86,7 @@ def _largest(rows: Rows, name: str, length: int) -> Ints:
 
 
 def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
-    """What the monitor saw, row by row in the second in which its look ended."""
+    """What the monitor recorded, row by row in the second in which its snapshot ended."""
     roles, cores = read_columns(folder / "monitor-roles"), read_columns(folder / "monitor-cores")
     sut_cpu, driver_cpu, waited = (
         _of_role(roles, role, source, length)
@@ -98,7 +98,7 @@ def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]
     return {
         "sut_cpu": sut_cpu,
         "driver_cpu": driver_cpu,
-        # the driver's threads also wait for each other; strangers answer for their share of its cores
+        # the load driver's threads also wait for each other: only the share of other processes counts
         "run_delay": waited * np.clip(np.maximum(strange, robbed), 0, busy) // np.maximum(busy, 1),
         "foreign": foreign * 1_000_000 // np.maximum(span, 1),
         "steal": stolen * 1_000_000 // np.maximum(passed, 1),
@@ -124,7 +124,7 @@ def _of_role(rows: Rows, role: str, name: str, length: int) -> Ints:
 
 
 def _of_cores(rows: Rows, cores: tuple[int, ...], length: int) -> tuple[Ints, Ints, Ints, Ints]:
-    """Microseconds on these cores: neither idle nor ours, stolen, gone by, and not idle."""
+    """Microseconds on these cores: used by other processes, stolen, elapsed, and not idle."""
     columns = tuple(np.zeros(length, np.int64) for _ in range(4))
     if rows and cores:
         chosen = np.flatnonzero(np.isin(rows["core"], cores))
@@ -142,7 +142,7 @@ def _put(column: Ints, time: Ints, values: Ints) -> None:
 def unwatched(folder: Path, stop: int) -> float:
     """Seconds among the first ``stop`` of a trial that no row of the monitor covers.
 
-    A row covers the time since the look before it, so a late look leaves nothing out.
+    A row covers the time since the snapshot before it, so a late one misses nothing.
     """
     rows = read_columns(folder / "monitor-cores")
     if not rows or not len(rows["core"]):

@@ -31,22 +31,22 @@ _HIDDEN = (MAX_DUE, MAX_INGESTED, *_ADDED)
 
 
 class UserReferenceError(UserCodeFailed):
-    """The user's reference cannot be used; the sentence says why."""
+    """The user's reference cannot be used; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomResult:
-    """What the user's reference says to all published events, and up to which event-time (µs) it must be out."""
+    """What the user's reference returns for all published events, and up to which event-time (µs) it must be out."""
 
     rows: pa.Table
     closed: int
     acknowledged: pa.Table | None = None
-    """What it says to the acknowledged events, where these are fewer and rows have no window."""
+    """What it returns for the acknowledged events, if these are fewer and rows have no window."""
     complete: int | None = None
     """Event-time (µs) up to which all events were published; None: everything was."""
     last_row_wins: bool = False
     keys: tuple[str, ...] = ()
-    """The columns that tell rows of one window apart, where the last row wins."""
+    """The columns that distinguish the rows of one window, where the last row wins."""
 
     def rows_due(self) -> pa.Table:
         """The rows that must be out by now: those of closed windows, or of acknowledged events without windows."""
@@ -195,7 +195,7 @@ class CustomResult:
 
     def check_keys(self, early: pa.Table) -> None:
         """Refuse default key columns that are no keys: what the reference returns for the first half of the events has
-        rows whose keys are gone later."""
+        rows whose keys are missing later."""
         names = self._names()
         keys = self._keys(names)
         try:
@@ -222,7 +222,7 @@ def _at(row: Row, places: Sequence[int]) -> Row:
 
 
 def _last(came: Sequence[Row], places: Sequence[int], observed: pa.Table) -> dict[Row, list[Row]]:
-    """The rows that were emitted last of each key: one, or several of one moment if nothing tells their order.
+    """The rows that were emitted last of each key: one, or several of one moment if nothing shows their order.
 
     Rows of one key may be in several partitions of a topic, so the moment goes before the order of reading.
     """

@@ -36,7 +36,7 @@ def drain(
     processes: TrialProcesses, deployment: Deployment, drain_ns: int, batch_ns: int, *, wait: bool = True
 ) -> Drained:
     """Send the load of the drain phase and let the system finish it, unless it is far behind; without ``wait`` end the
-    load at once.
+    load together.
 
     Of a system that is far behind, the last micro-batch does not count: what it closes comes out with the next one,
     which has the whole backlog.
@@ -107,7 +107,7 @@ def driver_problems(processes: TrialProcesses) -> tuple[str, ...]:
 
 
 def unaccounted(processes: TrialProcesses) -> tuple[str, ...]:
-    """Why the counts of outputs say nothing about the system under test."""
+    """Why the counts of outputs show nothing about the system under test."""
     written = (processes.folder / "collector-health").with_suffix(WHOLE).exists()
     missing = () if written else ("the collector recorded nothing",)
     try:
@@ -117,8 +117,8 @@ def unaccounted(processes: TrialProcesses) -> tuple[str, ...]:
 
 
 def unmonitored(monitor: Monitor | None, folder: Path, stop: int) -> tuple[str, ...]:
-    """Whether the monitor saw the whole trial: seconds that it did not see must not look quiet."""
-    if monitor is None:  # this system cannot be monitored, and the placement says so
+    """Whether the monitor recorded the whole trial: missing seconds must not count as undisturbed."""
+    if monitor is None:  # this system cannot be monitored, and the placement shows it
         return ()
     missing = unwatched(folder, stop)
     if monitor.error is not None:

@@ -1,6 +1,6 @@
 """Outputs that were due and never came: their latency is at least what they had waited when the trial ended.
 
-Without them a system that hangs would have the latencies of its good seconds alone.
+Without them a system that hangs would have only the latencies of its good seconds.
 """
 
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ _MICRO = 1_000
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Missing:
-    """Rows of the answer that did not come until ``end``. Times in microseconds since 1970."""
+    """Rows of the expected outputs that did not come until ``end``. Times in microseconds since 1970."""
 
     window: Ints | None
-    """Of each row of the answer what tells its window apart; None where rows have no window."""
+    """Identifies the window of each expected row; None if rows have no window."""
     due: Ints
     """When each row was due: its latency counts in this second."""
     since: Ints

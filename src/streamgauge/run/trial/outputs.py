@@ -34,7 +34,7 @@ ARRIVAL = "emitted_us"
 MICRO = 1000
 _NEVER = 1 << 62
 _CONFIRMED = 50_000_000
-"""Up to so many events, faults that were found in slices of them are confirmed with all of them at once."""
+"""Up to so many events, faults that were found in slices of them are confirmed with all of them together."""
 
 
 def plans_of_trial(setup: TrialSetup, drain_ns: int) -> dict[str, Plan]:
@@ -188,7 +188,7 @@ class OutputCheck:
         if self._expected is None:
             return Account(observed=len(table) if table is not None else 0)
         observed = _observed(table, self._expected, self._contract.identity)
-        # a row of update mode may come again with a new value; an event that is handed on comes once in any mode
+        # a row of update mode may come again with a new value; an event that is passed on comes once in any mode
         updated = self.updates and not self._contract.one_output_per_event
         found = compare_outputs(
             self._expected,
@@ -208,7 +208,7 @@ class OutputCheck:
         return replace(found.account, first_close=self._first_close(self._expected))
 
     def _missing(self, answer: Columns, absent: Ints, end: int) -> Missing:
-        """The rows of the workload's own answer that did not come; windows that could not be out are left out."""
+        """The expected rows of the workload that did not come, without windows that could not be out."""
         starts, stamps = answer[self._contract.identity[0]], answer[MAX_DUE]
         due = self._events_published if self._contract.one_output_per_event else self._closed_by(self.published)
         came = np.ones(len(starts), bool)

@@ -41,7 +41,7 @@ from streamgauge.transports.errors import TransportError
 
 _POLL_INTERVAL = 0.1
 _DRAIN = SECOND
-"""How long the load goes on after the measurement, beyond the watermark: every window that ends in it closes."""
+"""How long the load continues after the measurement, beyond the watermark: every window that ends in it closes."""
 _QUIET = 5 * SECOND
 """How long after the drain no output may arrive before missing ones count as lost."""
 _UNWRITTEN_LIMIT = 60 * SECOND

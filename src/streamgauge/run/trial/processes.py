@@ -120,7 +120,7 @@ class TrialProcesses:
         )
 
     def forward(self, position: Position | None) -> None:
-        """Pass on how far the system under test is, if only its engine knows."""
+        """Pass on how far the system under test is, if only its engine has the position."""
         if position is not None:
             for control in self.driver_controls:
                 control.position(position)
@@ -148,7 +148,7 @@ class TrialProcesses:
         return transport.failure() if transport else ""
 
     def audit(self) -> tuple[str, ...]:
-        """Whether what was sent, acknowledged and stored differ: then the trial says nothing."""
+        """Whether what was sent, acknowledged and stored differ: then the trial shows nothing."""
         if not self.final_status:
             return ()
         sent, confirmed = (sum(status[name] for status in self.final_status) for name in ("sent", "published"))

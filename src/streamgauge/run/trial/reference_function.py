@@ -1,9 +1,9 @@
-"""Ask the user's reference what must come out: all events at once, or in slices of event-time.
+"""Calls the user's reference function with all events, or with slices of event time.
 
-Rows with a ``window_end`` depend on the events of their window alone. Where that is so, the reference is called once
+Rows with a ``window_end`` depend only on the events of their window. If that is so, the reference is called once
 per slice, with all events of the windows that end in it, so that memory stays bounded at any load and length. Whether
 it is so, and how long the windows are, is found out with samples of the events: a reference whose rows depend on
-more than their window (a running total, a session, a comparison with the window before) gets all events at once.
+more than their window (a running total, a session, a comparison with the window before) gets all events together.
 """
 
 import traceback
@@ -23,7 +23,7 @@ from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.contract import EventSource, Stream
 
 ONE_CALL = 8_000_000
-"""So many events at most are given to the reference at once where slices are possible: about 200 MB."""
+"""So many events at most are given to the reference together if slices are possible: about 200 MB."""
 _STEP = 1_000_000
 _LINES = 30
 _PROBES, _PROBE = 32, 500
@@ -36,7 +36,7 @@ _SAMPLE, _SAMPLE_SLICES = 40, 7
 
 @dataclass(frozen=True)
 class UserReference:
-    """The user's reference, and the events of one trial that it is asked about."""
+    """The user's reference, and the events of one trial."""
 
     expected: ReferenceFunction
     stream: Stream
@@ -47,11 +47,11 @@ class UserReference:
     one_call: int = ONE_CALL
 
     def whole(self, count: int) -> pa.Table:
-        """What it answers to the first ``count`` events, in one call."""
+        """What it returns for the first ``count`` events, in one call."""
         return self._call_reference(self._events(0, count))
 
     def answer(self, count: int) -> pa.Table:
-        """What it answers to the first ``count`` events, in slices where there are many and slices are possible."""
+        """What it returns for the first ``count`` events, in slices if there are many and slices are possible."""
         if count > self.one_call:
             length = self._window_length(count)
             if length and self._slices_agree(count, length):
@@ -59,7 +59,7 @@ class UserReference:
                 try:
                     return _joined(self._slices(count, length, span))
                 except (UserCodeFailed, pa.ArrowException, _NoSlicesError):
-                    pass  # all events at once: what is wrong with it is told then
+                    pass  # all events together: the error is reported then
         return self.whole(count)
 
     def _slices(self, count: int, length: int, span: int, stride: int = 1) -> Iterator[pa.Table]:
@@ -74,7 +74,7 @@ class UserReference:
             begin = end
 
     def _window_length(self, count: int) -> int:
-        """The longest time from an event to the end of a window that holds it; 0 where that cannot be told."""
+        """The longest time from an event to the end of a window that contains it; 0 if unknown."""
         longest, told = 0, 0
         for start in np.linspace(0, count - _PROBE, _PROBES).astype(int).tolist():
             try:
@@ -160,7 +160,7 @@ def _batches(schema: pa.Schema, source: EventSource, numbers: range) -> Iterator
 
 
 def call_reference(expected: ReferenceFunction, table: pa.Table, params: dict[str, Any]) -> pa.Table:
-    """What the user's reference answers; anything it raises is the user's, SystemExit included."""
+    """What the user's reference returns; anything it raises is the user's, SystemExit included."""
     try:
         answer = expected(table, params)
     # The user's code may fail in any way.

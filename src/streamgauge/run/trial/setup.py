@@ -59,7 +59,7 @@ class DiscardingRecorder:
 
 
 class Observer(Protocol):
-    """Is informed about the progress of a run, and never answers."""
+    """Is informed about the progress of a run, and returns nothing."""
 
     def message(self, text: str) -> None:
         """Something happens that takes time in addition to the trials."""

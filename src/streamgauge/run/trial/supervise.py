@@ -61,9 +61,9 @@ def no_acknowledgement(timeout: int) -> str:
 
 
 def exited_process(processes: TrialProcesses, deployment: Deployment) -> tuple[Ending, str] | None:
-    """Which process ended by itself. A system whose load driver is gone ends too, so the load driver is named first.
+    """Which process ended by itself. A system whose load driver has ended ends too, so the load driver is named first.
 
-    A broker that is gone ends all others, so it is named before them.
+    A broker that has ended ends all others, so it is named before them.
     """
     alive = deployment.alive()
     if not alive:
@@ -113,7 +113,7 @@ def not_started(error: LaunchError | ControlError | ControlRefused) -> Outcome:
 
 
 def connection_lost(processes: TrialProcesses, deployment: Deployment, error: Exception) -> tuple[Ending, str]:
-    """A load driver or the collector does not respond: because its process is gone, or for another reason."""
+    """A load driver or the collector does not respond: because its process has ended, or for another reason."""
     time.sleep(_POLL_INTERVAL)  # a guard needs a moment to report an end
     gone = exited_process(processes, deployment)
     if gone and gone[0] == "driver-failed":

@@ -153,7 +153,7 @@ class KafkaEndpoints:
     group: str = ""
     """The consumer group that positions are committed to; empty: none."""
     largest: int = 0
-    """Bytes of the largest record batch that the topics accept; 0: the cluster does not say."""
+    """Bytes of the largest record batch that the topics accept; 0: the cluster does not return it."""
     partitions: int = 1
     """Of each topic of events, and of the topic of the outputs."""
     schemas: Mapping[str, Schema] = field(default_factory=dict)

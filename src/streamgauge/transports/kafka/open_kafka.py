@@ -88,7 +88,7 @@ class KafkaChannel:
         return found
 
     def clock_bounds(self) -> Json | None:
-        """How far the broker's clock is from ours: single records are sent and waited for, one after the other."""
+        """The offset of the broker's clock: single records are sent and waited for, one after the other."""
         clock, offset = Clock(), ClockOffset()
         one = RecordColumns(None, np.zeros((1, 1), np.uint8), np.zeros(1, np.int64))
         producer = open_producer(self.topics.cluster, [self.clock_topic], clock.monotonic_ns)
@@ -112,7 +112,7 @@ class KafkaChannel:
 
 
 class OpenKafka:
-    """A context manager: what it started is gone when it is left."""
+    """A context manager: it ends what it started when it is left."""
 
     def __init__(self, options: KafkaOptions, run: str, host: Host, cluster: Cluster | None, warm: bool = True) -> None:
         """``cluster`` is the user's, if the options name one; local brokers are warmed up if ``warm``."""

@@ -31,7 +31,7 @@ from streamgauge.transports.schemas import schema_of
 
 DUE = "due"
 CLOSE_DELAY = SECOND // 4
-"""Positions come through the controller, which asks the engine ten times a second."""
+"""Positions come through the controller, which requests them from the engine ten times a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class KafkaPublisher:
 
     def _appended(self, report: DeliveryReport) -> int:
         """When the broker appended a batch, since the load began. Its stamp cannot be before the batch was sent or
-        after it was acknowledged, whatever its clock says."""
+        after it was acknowledged, whatever its clock shows."""
         ahead = self._wall - self._start
         sent, acknowledged = report.sent_ns + ahead, report.acknowledged_ns + ahead
         self._offset.add(report.appended_ms, sent, acknowledged)

@@ -41,7 +41,7 @@ _SAMPLE = 5_000
 """Outputs that are read in a second at most while the load lasts."""
 _SAMPLE_INTERVAL = 1.0
 _AVAILABLE_INTERVAL = 0.01
-"""Seconds between two requests for the ends of topics: an engine without micro-batches asks all the time."""
+"""Seconds between two requests for the ends of topics: an engine without micro-batches requests them all the time."""
 
 
 class KafkaEventReader:

@@ -79,7 +79,7 @@ class KafkaTransport:
         return (CLIENT,) if options.cluster else (CLIENT, JavaRuntime(), pinned_jars(BROKER))
 
     def secret_variables(self, options: KafkaOptions) -> Sequence[str]:
-        """Where the experiment says that secrets of the external cluster are."""
+        """Where the secrets of the external cluster are according to the experiment."""
         return secret_variables(options.cluster) if options.cluster else ()
 
     def check(self, options: KafkaOptions, secrets: Secrets) -> Sequence[str]:

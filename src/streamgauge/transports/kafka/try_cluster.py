@@ -62,7 +62,7 @@ def _use(admin: KafkaAdmin, options: KafkaOptions, topic: Topic) -> None:
         admin.create([topic])
         _write_and_read(admin.cluster, options, topic.name, admin.largest_batch([topic.name]))
     except TransportError:
-        with suppress(TransportError):  # the first failure is the one that says what to change
+        with suppress(TransportError):  # the first failure shows what to change
             admin.delete([topic.name])
         raise
     admin.delete([topic.name])

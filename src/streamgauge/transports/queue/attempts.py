@@ -2,7 +2,7 @@
 
 A task that is retried sends its outputs again under another attempt; only what the commit of its batch names
 counts, and only once. What arrives for a batch that is already committed is discarded, so that
-an engine that runs its last batch again after a restart goes on, and the repetition is counted.
+an engine that runs its last batch again after a restart continues, and the repetition is counted.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class StampedRows(NamedTuple):
 
 
 class AttemptError(ValueError):
-    """Something that cannot be put or committed; the sentence says why."""
+    """Something that cannot be put or committed; the message gives the reason."""
 
 
 @dataclass(slots=True)

@@ -201,7 +201,7 @@ class QueueOutputWriter:
                 writer.write_batch(one)
                 rows += one.num_rows
             writer.done_writing()
-            while answers.read() is not None:  # the end of the answers: the server has taken it all
+            while answers.read() is not None:  # the end of the responses: the server has taken it all
                 pass
         return rows
 

@@ -89,7 +89,7 @@ class QueueReader:
             yield batch, self._clock.now_us()
 
     def complete_until(self, available: Available) -> int | None:
-        """The queue knows until when everything is published."""
+        """The queue has the time until which everything is published."""
         return available.due_us
 
     def disconnect(self, partition: StreamPartition, start: int, stop: int) -> None:

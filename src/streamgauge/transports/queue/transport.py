@@ -173,7 +173,7 @@ class QueuePublisher:
         """There is no other clock to compare with."""
 
     def take_confirmations(self) -> tuple[list[Confirmation], int]:
-        """There is no broker, and what becomes due together is put into all partitions at once."""
+        """There is no broker, and what becomes due together is put into all partitions together."""
         return [], 0
 
     def status(self) -> Json:

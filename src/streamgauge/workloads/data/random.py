@@ -1,7 +1,7 @@
-"""Randomness by counting: word n of a stream is a hash of its number, so any of them can be had at once.
+"""Randomness by counting: word n of a stream is a hash of its number, so each can be computed without the others.
 
 The hash is splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
-It is integer arithmetic modulo 2^64 alone, so the words are the same on every machine.
+It is only integer arithmetic modulo 2^64, so the words are the same on every machine.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy.typing as npt
 Words = npt.NDArray[np.uint64]
 
 ROWS = 16_384
-"""Rows worked on at once: a handful of columns of them fits into the second-level cache."""
+"""Rows processed together: a handful of columns of them fits into the second-level cache."""
 
 _MASK = (1 << 64) - 1
 _GAMMA = 0x9E3779B97F4A7C15

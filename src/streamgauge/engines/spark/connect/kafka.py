@@ -128,7 +128,7 @@ KINDS: dict[type[DataType], str] = {
 
 
 def _connection(to: KafkaEndpoints) -> dict[str, str]:
-    """The options by which the connector reaches the cluster. They hold the secrets: for the query alone."""
+    """The options by which the connector reaches the cluster. They contain the secrets: only for the query."""
     return {f"kafka.{name}": value for name, value in to.cluster.java_settings().items()}
 
 
@@ -192,7 +192,7 @@ def _record(form: FormatName, columns: Columns, key: str | None) -> list[str]:
 
 
 class Connector:
-    """Spark's own connector, and the positions that only Spark knows."""
+    """Spark's own connector, and the positions that only Spark has."""
 
     def __init__(self, spark: SparkSession, notify: Notify) -> None:
         self._spark, self._notify = spark, notify

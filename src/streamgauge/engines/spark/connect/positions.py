@@ -1,4 +1,4 @@
-"""How far the query is, reported to the controller after every micro-batch: over a broker only Spark knows it.
+"""How far the query is, reported to the controller after every micro-batch: over a broker only Spark has it.
 
 Spark's connector commits no offsets. A listener on the JVM's bus passes on the JSON of each progress, one call of a few
 hundred microseconds, and a thread reports it when the next micro-batch begins. That is when Spark itself acknowledges a
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 _END_TIMEOUT = 5.0
 _POLL_INTERVAL = 0.02
-"""Seconds between two looks at the checkpoint: what a trigger of a second makes wait is off by 2 % at most."""
+"""Seconds between two reads of the checkpoint: with a trigger of a second, lag is wrong by 2 % at most."""
 Offsets = dict[StreamPartition, int]
 
 
 def offsets_in(text: str, streams: Mapping[str, str]) -> dict[StreamPartition, int]:
-    """The end offsets of a micro-batch by lane, from its file. ``streams`` are the names of the streams by topic."""
+    """The end offsets of a micro-batch by partition, from its file. ``streams``: names of the streams by topic."""
     found: dict[StreamPartition, int] = {}
     for line in text.splitlines()[1:]:  # the first is the version, then Spark's metadata, then a line per source
         entry = json.loads(line) if line.startswith("{") else {}
@@ -80,7 +80,7 @@ class StartedOffsets:
 
 
 def positions_of(progress: dict[str, Any], streams: dict[str, str]) -> Offsets:
-    """Where a micro-batch ended, by lane. ``streams`` are the names of the streams by topic."""
+    """Where a micro-batch ended, by partition. ``streams`` are the names of the streams by topic."""
     found: Offsets = {}
     for source in progress.get("sources", []):
         for topic, partitions in (source.get("endOffset") or {}).items():

@@ -48,7 +48,7 @@ def freeze_imports_for_gc() -> None:
 
 Offset = dict[str, Any]
 ROWS = 65_536
-"""Rows of an Arrow batch for Spark, at least, where there are so many: ticks are too small to be handed on singly."""
+"""Least rows of an Arrow batch for Spark, if there are so many: send intervals are too small to be passed on singly."""
 _SQL = {
     "int32": "int",
     "int64": "bigint",
@@ -134,7 +134,7 @@ class QueueStreamReader(DataSourceStreamReader):
         return _offset(None, _queue(self._ends).available().starts, self._stream)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """At most so many events in a micro-batch, if the options say so."""
+        """At most so many events in a micro-batch, if the options have a limit."""
         return ReadMaxRows(self._ends.max_batch) if self._ends.max_batch else ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:
@@ -281,7 +281,7 @@ def collector_sink(of_trial: SourceAndSink) -> type[DataSource]:
 
 
 class Connector:
-    """Registers a source for each stream and a sink for every query. The queue counts what it is asked for."""
+    """Registers a source for each stream and a sink for every query. The queue counts the requests."""
 
     columns: Columns = ()
 

@@ -15,7 +15,7 @@ _PACKAGE = __package__
 
 
 class UnsupportedColumn(ValueError):
-    """Spark cannot read or write over this transport as the job needs; the sentence says what to change."""
+    """Spark cannot read or write over this transport as the job needs; the message names the change."""
 
 
 class SparkConnector(Protocol):
@@ -23,7 +23,7 @@ class SparkConnector(Protocol):
 
     @property
     def columns(self) -> Columns:
-        """The columns of the outputs of the running query, if the transport must know them."""
+        """The columns of the outputs of the running query, if the transport needs them."""
 
     def events(self, ends: SourceAndSink, *, stream: bool) -> dict[str, DataFrame]:
         """The events of each stream, as a stream or as what is there now."""

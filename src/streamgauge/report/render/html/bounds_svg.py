@@ -1,4 +1,4 @@
-"""The bracket as a picture: a row per trial on a logarithmic line, with the marks of their verdicts."""
+"""The bounds and all trials as an SVG: a row per trial on a logarithmic axis, with the marks of their verdicts."""
 
 import math
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class _Scale:
 
 
 def _band(finding: FindingView, scale: _Scale, height: float) -> list[Markup]:
-    """The bracket, from what holds to what fails; one end alone is a line."""
+    """The range between the bounds; a line if only one bound is known."""
     holds, fails = finding.ends
     floor = height - _BOTTOM
     made = []
@@ -116,7 +116,7 @@ def _axis(finding: FindingView, scale: _Scale, height: float) -> list[Markup]:
 
 
 def _mark(row: TrialRow, scale: _Scale, y: float, step: float) -> Markup:
-    """A shape of its own for every verdict, so that colour is not all that tells them apart."""
+    """A different shape for every verdict, so that they do not differ only by colour."""
     x, size = scale(row.at), min(_SIZE, step / 2.2)
     told = f"trial {row.number}, {row.purpose} at {row.value}: {row.verdict}"
     number = element("text", str(row.number), x=_LEFT - 10, y=f"{y + 4:.1f}", text_anchor="end", class_="number")
@@ -125,7 +125,7 @@ def _mark(row: TrialRow, scale: _Scale, y: float, step: float) -> Markup:
 
 
 def verdict_key(verdict: str) -> Markup:
-    """The mark of a verdict alone, for those who read what it means."""
+    """Only the mark of a verdict, for the legend."""
     return element("svg", _shape(verdict, 8, 8, 6), viewBox="0 0 16 16", class_="key", aria_hidden="true")
 
 

@@ -23,7 +23,7 @@ Child = Markup | str | None
 
 
 def element(name: str, /, *children: Child, **attributes: object) -> Markup:
-    """``<name …>children</name>``. ``class_`` is class, ``data_role`` data-role; an attribute of None is left out."""
+    """``<name …>children</name>``. ``class_`` is class, ``data_role`` data-role; an attribute of None is omitted."""
     told = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(printable(str(value)))}"'
         for key, value in attributes.items()

@@ -10,7 +10,7 @@ from streamgauge.report.view.page import PageView
 from streamgauge.report.view.time_breakdown import PARTS, TimeBreakdown
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-"""Nothing is loaded from anywhere, whatever a name in the run says."""
+"""Nothing is loaded from another place, whatever a name in the run contains."""
 
 VERDICTS = {
     "SUSTAINED": "every objective was met at this load",

@@ -1,4 +1,4 @@
-"""The parts of the page that prove a finding: why it stopped, the bracket, every trial, latency."""
+"""The sections of the page about one result: what limited it, the bounds, every trial, latency."""
 
 from collections.abc import Sequence
 

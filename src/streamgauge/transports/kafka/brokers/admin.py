@@ -41,7 +41,7 @@ class AdminFuture(Protocol):
 
 
 class ClusterError(TransportError):
-    """The cluster rejected a request; the message says where it is and why. ``code`` is its error code."""
+    """The cluster rejected a request; the message names it with the reason. ``code`` is its error code."""
 
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
@@ -199,7 +199,7 @@ class KafkaAdmin:
             )
 
     def end_offsets(self, names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-        """The end offset of every partition: how many records were ever appended to it, whoever may read them."""
+        """The end offset of every partition: how many records were ever appended, even unreadable ones."""
         partitions = {name: len(held) for name, held in self._partitions(names).items()}
         absent = [name for name in names if name not in partitions]
         if absent:
@@ -244,7 +244,7 @@ class KafkaAdmin:
     def _partitions(self, names: Sequence[str]) -> dict[str, list[PartitionMetadata]]:
         """The partitions of those topics that exist.
 
-        The request is about all topics: any broker answers it, and it never creates one, whatever the cluster allows.
+        The request is about all topics: any broker responds, and it never creates one, whatever the cluster allows.
         """
         there = self._metadata().topics
         return {name: [*there[name].partitions.values()] for name in names if name in there}

@@ -154,7 +154,7 @@ def start_brokers(
     """Start brokers with their data and logs in a folder; returns when clients can work with all of them.
 
     ``secured`` brokers require TLS and SCRAM of their clients, with keys and a password made now. ``warm_up`` is called
-    while they may use all cores, before they are bound to theirs. ``more`` are settings that replace the usual ones.
+    while they may use all cores, before they are pinned. ``more`` are settings that replace the usual ones.
     """
     if not 1 <= count <= MAX_BROKERS:
         raise ValueError(f"cannot start {count} local brokers; 1 to {MAX_BROKERS} are supported")
@@ -171,7 +171,7 @@ def start_brokers(
 
 
 def _port_was_taken(folder: Path) -> bool:
-    """Whether another process took a port that was free a moment ago: one of the logs says so."""
+    """Whether another process took a port that was free a moment ago: one of the logs shows it."""
     return any(_PORT_TAKEN in log.read_text("utf-8", "replace") for log in folder.glob("kafka-broker-*.log"))
 
 

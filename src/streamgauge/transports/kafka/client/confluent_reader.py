@@ -138,7 +138,7 @@ class _Polled(NamedTuple):
 
 
 def _poll_result(messages: list[Message], place: TopicPartition) -> _Polled:
-    """The records among some messages. The others say that the log ends, and at which offset.
+    """The records among some messages. The others report that the log ends, and at which offset.
 
     That offset matters: what comes before it may be aborted records and markers of transactions, without a message.
     """

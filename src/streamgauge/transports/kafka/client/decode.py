@@ -27,7 +27,7 @@ _MAX_STEPS = 512
 
 
 class RecordError(TransportError, ValueError):
-    """Bytes that are no record batch, or one that cannot be read; the message says why."""
+    """Bytes that are no record batch, or one that cannot be read; the message gives the reason."""
 
 
 class _Batch(NamedTuple):

@@ -74,7 +74,7 @@ class DeliveryReport(NamedTuple):
     """Of its first record; −1 if no response was requested (acks 0)."""
     rows: int
     appended_ms: int
-    """When the broker appended it, by the broker's clock, in milliseconds since 1970; −1 if the broker does not say."""
+    """When the broker appended it, by the broker's clock, in milliseconds since 1970; −1 if it is unknown."""
     sent_ns: int
     acknowledged_ns: int
 

@@ -15,7 +15,7 @@ _LOW, _MORE = np.uint64(0x7F), 0x80
 
 
 class VarintError(ValueError):
-    """Bytes that are no varint, or a number that does not fit; the message says which."""
+    """Bytes that are no varint, or a number that does not fit; the message names it."""
 
 
 def zigzag(number: int) -> int:

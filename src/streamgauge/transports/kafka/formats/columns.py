@@ -17,7 +17,7 @@ SEQUENCE = "sequence"
 
 
 class FormatError(ValueError):
-    """A row that a format cannot contain, or bytes that are not a row; the message says which and why."""
+    """A row that a format cannot contain, or bytes that are not a row; the message gives the reason."""
 
 
 def kind_of(field: pa.Field) -> Literal["number", "float", "text"]:

@@ -24,7 +24,7 @@ Sizes = npt.NDArray[np.uint64]
 
 
 class DigitsError(ValueError):
-    """A number that does not fit, or bytes that are not digits; the message says which."""
+    """A number that does not fit, or bytes that are not digits; the message names it."""
 
 
 def _sizes(numbers: Ints) -> Ints | Sizes:
