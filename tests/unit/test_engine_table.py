@@ -8,8 +8,8 @@ from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Job, Layout, Opti
 from streamgauge.engines.registry import engines
 from streamgauge.engines.simulated import SimulatedOptions
 from streamgauge.engines.table import (
+    Request,
     Row,
-    Wanted,
     requirements_of,
     rows,
     transports_of,
@@ -129,7 +129,7 @@ def test_a_simulated_engine_needs_nothing_from_the_system() -> None:
 def test_what_an_experiment_wants_becomes_a_situation_of_an_engine() -> None:
     params = WindowedAggregationParams().model_dump()
     transport = TransportChoice("kafka", {"format": "json"})
-    wanted = Wanted(WorkloadChoice("windowed-aggregation", params), transport, partitions=3)
+    wanted = Request(WorkloadChoice("windowed-aggregation", params), transport, partitions=3)
     situation = wanted.situation(engines()["simulated"], {"capacity": 5.0})
     assert situation.options == SimulatedOptions.from_resolved({"capacity": 5.0})
     assert (situation.workload, situation.transport, situation.partitions) == ("windowed-aggregation", "kafka", 3)
@@ -140,7 +140,7 @@ def test_what_an_experiment_wants_becomes_a_situation_of_an_engine() -> None:
 
 def test_a_parameter_that_is_searched_gives_one_set_of_parameters_for_each_value() -> None:
     choice = WorkloadChoice("windowed-aggregation", WindowedAggregationParams().model_dump())
-    wanted = Wanted(choice, searched=(WINDOW, Span(values=(8e9, 16e9))))
+    wanted = Request(choice, searched=(WINDOW, Span(values=(8e9, 16e9))))
     cases = wanted.cases()
     assert [getattr(case, "window", None) for case in cases] == [8 * SECOND, 16 * SECOND]
     assert all(isinstance(getattr(case, "window", None), int) for case in cases), "whole nanoseconds"
@@ -149,11 +149,11 @@ def test_a_parameter_that_is_searched_gives_one_set_of_parameters_for_each_value
 
 def test_of_a_range_the_ends_are_known() -> None:
     choice = WorkloadChoice("windowed-aggregation", WindowedAggregationParams().model_dump())
-    wanted = Wanted(choice, searched=(WINDOW, Span(between=(4e9, 64e9))))
+    wanted = Request(choice, searched=(WINDOW, Span(between=(4e9, 64e9))))
     assert [getattr(case, "window", None) for case in wanted.cases()] == [4 * SECOND, 64 * SECOND]
     assert wanted.situation(Other(), {}).ranged == "window"
 
 
 @pytest.mark.parametrize("workload", [None, WorkloadChoice("no-such-workload", {})])
 def test_without_a_known_workload_there_are_no_parameters(workload: WorkloadChoice | None) -> None:
-    assert Wanted(workload).cases() == []
+    assert Request(workload).cases() == []

@@ -48,7 +48,7 @@ class Journals:
     stop: int
     """How many seconds count: the tail after them does not."""
     origin_us: int
-    """When the load began, in µs since 1970 on the driver's clock."""
+    """When the load began, in µs since 1970 on the load driver's clock."""
     firing: str | None
     """The output column that identifies a window result."""
     driver_cores: tuple[int, ...]
@@ -61,7 +61,7 @@ class Journals:
 
 
 def journals_of(stored: StoredTrial) -> Journals | None:
-    """The journals of a trial on real processes; None of one in virtual time, or whose load never began."""
+    """The journals of a trial on real processes; None if it was simulated, or whose load never began."""
     drivers = sum(bool(re.fullmatch(r"driver-[0-9]+\.json", name)) for name in stored.files)
     if not drivers or stored.facts.wall_ns is None:
         return None
@@ -114,7 +114,7 @@ def rows(spark: "SparkSession", path: Path, schema: str) -> "DataFrame":
 
 
 def of_drivers(spark: "SparkSession", journals: Journals, name: str, schema: str) -> "DataFrame":
-    """The same journal of every driver as one table; ``name`` is such as ``ticks-{}``."""
+    """The same journal of every load driver as one table; ``name`` is, for example, ``ticks-{}``."""
     from pyspark.sql import functions as F  # noqa: PLC0415 (this file is also read where there is no Spark)
 
     def of(driver: int) -> "DataFrame":

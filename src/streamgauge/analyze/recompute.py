@@ -18,7 +18,7 @@ _NUMBERED: dict[int, Kind] = {6: "missing", 7: "missing-windows"}
 
 
 def recompute(spark: SparkSession, journals: Journals) -> Seconds:
-    """What ``run/trial/assemble.py`` made of this trial, counted again from its journals."""
+    """The seconds that ``run/trial/assemble.py`` computed for this trial, counted again from its raw logs."""
     found = files.outputs(spark, journals)
     outputs = [out.with_latencies(query, journals.origin_us, journals.firing) for query in found]
     rows = _within(counts(spark, journals, outputs), journals.stop).toArrow()

@@ -89,7 +89,7 @@ def acknowledged(acks: DataFrame) -> DataFrame:
 def driver_seconds(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame, samples: DataFrame) -> DataFrame:
     """Per second: the sums of all load drivers. ``closed`` is the number of them that have closed it."""
     sources = [sent(ticks), acknowledged(acks), samples.select("driver", "second", *_SAMPLED)]
-    if appends is not None:  # what a broker confirmed counts, not what was handed to it
+    if appends is not None:  # what a broker confirmed counts, not what was sent to it
         sources[:1] = [sources[0].drop("published"), confirmed(appends)]
     names = [name for source in sources for name in source.columns if name not in ("driver", "second")]
     # each source has at most one row of a driver and second: the largest value is the only one

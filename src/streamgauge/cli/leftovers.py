@@ -1,4 +1,4 @@
-"""What runs have left on an external system, such as topics on a cluster: listed, and deleted if the user wants it."""
+"""What runs have left on an external system, for example topics on a cluster: listed, and deleted on request."""
 
 from collections.abc import Sequence
 from pathlib import Path

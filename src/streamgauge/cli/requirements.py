@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An engine or a transport with its default options, as ``setup`` and ``doctor`` see it."""
+    """An engine or a transport with its default options, as ``setup`` and ``doctor`` check it."""
 
     kind: str
     name: str

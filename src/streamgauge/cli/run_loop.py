@@ -11,7 +11,7 @@ from streamgauge.cli.progress import progress_for
 from streamgauge.cli.requirements import engine_requirements, missing
 from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines
-from streamgauge.engines.table import Wanted, unsupported, workloads_of
+from streamgauge.engines.table import Request, unsupported, workloads_of
 from streamgauge.model.experiment import EngineChoice, Experiment
 from streamgauge.processes.placement import NotEnoughCores
 from streamgauge.report.render.json import run_document
@@ -36,7 +36,7 @@ def check_experiment(experiment: Experiment) -> None:
     ]
     present = [c for c in experiment.engines if c.name in known]
     searched = (experiment.dimension, experiment.span) if experiment.what == "extreme" else None
-    wanted = Wanted(experiment.workload, experiment.transport, experiment.trial.partitions, searched)
+    wanted = Request(experiment.workload, experiment.transport, experiment.trial.partitions, searched)
     if experiment.transport.name in transports():
         for choice in present:
             engine = known[choice.name]

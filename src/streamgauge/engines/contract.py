@@ -1,6 +1,6 @@
 """The contract of an engine. A plug-in is one object that satisfies it and one entry point.
 
-An engine is a system under test as streamgauge sees it. `start` gives a `System` on a layout, and `System.deploy` runs
+An engine connects a system under test. `start` gives a `System` on a layout, and `System.deploy` runs
 the job of one trial. A simulated engine has no processes: it computes a trial.
 """
 
@@ -64,7 +64,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What an experiment wants of an engine: everything that can be checked before the first trial."""
+    """What an experiment requires from an engine: everything that can be checked before the first trial."""
 
     options: Any
     """The options of the engine, as its own class of options."""

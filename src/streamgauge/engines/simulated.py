@@ -1,4 +1,4 @@
-"""A system under test in virtual time: whole experiments in milliseconds, and plans past one's machine."""
+"""A system under test in simulated time: whole experiments in milliseconds, and plans beyond this machine."""
 
 import math
 from bisect import bisect_right
@@ -135,7 +135,7 @@ def mean_capacity(options: SimulatedOptions, instances: int, work: float = 1.0) 
 
 
 class SimulatedTrial:
-    """One trial in virtual time. Everything follows from the trial's seed."""
+    """One trial in simulated time. Everything follows from the trial's seed."""
 
     def __init__(self, trial: Trial, options: SimulatedOptions, work: float) -> None:
         self._trial, self._options = trial, options
@@ -346,7 +346,7 @@ class SimulatedTrial:
         o = self._options
         expected = int(self._firings.rows[self._firings.second < stop].sum())
         lost, duplicate, wrong = (_faults(expected, share) for share in (o.lose, o.duplicate, o.alter))
-        # before the first window closes there is nothing that an imagined reference could be compared with
+        # before the first window closes there are no outputs to compare
         account = Account(expected, expected - lost + duplicate, lost, duplicate, wrong, checked=expected > 0)
         cut_short = stop < self._stop
         ending: Ending = "completed" if cut_short else self._ending

@@ -1,4 +1,4 @@
-"""The table of what runs: engine × workload × variant × transport × format, made from what is registered.
+"""The table of what runs: engine × workload × variant × transport × format, computed from the registries.
 
 Messages, ``engines``, ``workloads``, the documentation and the conformance suite read it.
 """
@@ -81,8 +81,8 @@ def requirements_of(engine: Engine, options: Any, transport: str) -> Sequence[Re
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """What an experiment wants of its engines, as far as it is known."""
+class Request:
+    """What an experiment requires from its engines, as far as it is known."""
 
     workload: WorkloadChoice | None = None
     transport: TransportChoice = TransportChoice()

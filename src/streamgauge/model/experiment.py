@@ -13,7 +13,7 @@ QUEUE = "queue"
 
 @dataclass(frozen=True, slots=True)
 class TransportChoice:
-    """A transport, its resolved options, and what the judge must know of it (``transports.registry.choice_of``).
+    """A transport, its resolved options, and what the judge needs of it (``transports.registry.choice_of``).
 
     The options contain no secret, only the place where each secret is stored.
     """

@@ -62,11 +62,11 @@ class Latencies:
         return Latencies(self.second[keep], self.bucket[keep], self.count[keep])
 
 
-# What each column holds. "Sum" columns add up when two drivers' seconds are merged, "max" columns keep the larger.
+# What each column contains. "Sum" columns add up when two load drivers are merged, "max" columns keep the larger.
 SUMMED = (
     "offered",  # events that are due in this second
     "published",  # events put into the queue, or confirmed by the broker
-    "served",  # events handed to the SUT
+    "served",  # events passed to the SUT
     "acknowledged",  # events that the SUT has acknowledged
     "acks",  # acknowledgements (micro-batch ends)
     "outputs",  # output rows that arrived
@@ -74,7 +74,7 @@ SUMMED = (
     "negative",  # outputs whose latency came out negative; counted, never clamped
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT
-    "driver_cpu",  # microseconds of CPU used by the driver
+    "driver_cpu",  # microseconds of CPU used by the load driver
     "queue",  # largest number of events that waited (published − served); of several drivers the sum, an upper bound
 )
 LATEST = (
@@ -83,8 +83,8 @@ LATEST = (
 )
 LARGEST = (
     "schedule_lag",  # nanoseconds: largest send delay (actual − planned time of sending)
-    "run_delay",  # nanoseconds the driver's threads waited for a CPU
-    "hiccup",  # nanoseconds: longest time for which the driver's process was not woken
+    "run_delay",  # nanoseconds the load driver's threads waited for a CPU
+    "hiccup",  # nanoseconds: longest time for which the load driver's process was not woken
     "collector_hiccup",  # nanoseconds: the same for the collector
     "skew",  # nanoseconds of due time: the largest distance between two partitions
     "clock_step",  # nanoseconds: wall clock against monotonic clock

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamgauge.engines.contract import scales
 from streamgauge.engines.registry import engines
-from streamgauge.engines.table import Wanted, unsupported, workloads_of
+from streamgauge.engines.table import Request, unsupported, workloads_of
 from streamgauge.model.experiment import Experiment, SearchPlan, Span, TransportChoice, TrialPlan, WorkloadChoice
 from streamgauge.model.objective import Objective
 from streamgauge.model.options import Options
@@ -48,7 +48,7 @@ def read_transport(node: Node | None, problems: Problems) -> TransportChoice | N
 
 
 def check_compatibility(
-    wanted: Wanted | None, engines: Sequence[ChosenEngine], root: Table, problems: Problems
+    wanted: Request | None, engines: Sequence[ChosenEngine], root: Table, problems: Problems
 ) -> None:
     """Whether every engine of the file supports the transport, the workload and its own options together."""
     if wanted is None:
@@ -59,7 +59,7 @@ def check_compatibility(
             problems.add(chosen.table.location, chosen.key, sentence)
 
 
-def _check_transport(wanted: Wanted, chosen: ChosenEngine, root: Table, problems: Problems) -> None:
+def _check_transport(wanted: Request, chosen: ChosenEngine, root: Table, problems: Problems) -> None:
     """Whether the engine runs the workload over the transport, even if that is the default and not in the file."""
     found = unsupported(chosen.engine, wanted.workload.name if wanted.workload else "", wanted.transport.name)
     if found is None:
@@ -141,14 +141,14 @@ def _check_lengths(draft: Draft, root: Table, problems: Problems) -> None:
         check_lengths(draft.trial, wanted.cases(), kind, draft.engines, objectives, root=root, problems=problems)
 
 
-def _wanted(draft: Draft) -> Wanted | None:
+def _wanted(draft: Draft) -> Request | None:
     """What is wanted of every engine; None if the transport is missing or wrong."""
     if draft.transport is None:
         return None
     partitions = draft.trial.partitions if draft.trial is not None else 0
     goal, workload = draft.goal, draft.workload[0] if draft.workload else None
     searched = (goal.dimension, goal.span) if goal and goal.kind == "extreme" and workload else None
-    return Wanted(workload, draft.transport, partitions, searched)
+    return Request(workload, draft.transport, partitions, searched)
 
 
 def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload[Any]], goal: ParsedGoal) -> LoadProfile | None:

@@ -1,4 +1,4 @@
-"""The one place that starts children. Each runs under a guard (guard.py), so that it dies with us.
+"""The one place that starts children. Each runs under a guard (guard.py), so that it ends with this process.
 
 Children have their own session, their cores, their log in the trial's folder, and a deadline by which
 they must be ready. What they need to keep secret comes through their standard input.

@@ -85,7 +85,7 @@ class LimitProbe:
         return True
 
     def decided(self, seconds: Seconds) -> bool:
-        """True once the queue holds some triggers of load."""
+        """True once some triggers of load are in the queue."""
         acked = np.flatnonzero(seconds["ack_time"] >= 0)
         if len(acked) >= _ESTIMATE_AFTER:
             done, used = np.cumsum(seconds["acknowledged"])[acked], np.concatenate([[0], np.cumsum(seconds["sut_cpu"])])

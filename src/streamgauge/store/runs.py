@@ -206,7 +206,7 @@ class Run:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the run, so that no other process writes it. It ends with the process, however that dies."""
+        """Lock the run, so that no other process writes it. The lock ends with the process in any case."""
         path = self.path / LOCK
         with as_store_error("lock", path):
             handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)

@@ -114,7 +114,7 @@ class Store:
     def remove(self, run: Run) -> int:
         """Remove a run that no process writes, and return how many bytes that freed.
 
-        The first step removes it from the list, even if this process dies after it. Of a run that is a link to a
+        The first step removes it from the list, even if this process ends after it. Of a run that is a link to a
         folder in another place, only the link is removed.
         """
         freed = self.size(run)

@@ -211,7 +211,7 @@ def check_files(stored: StoredTrial) -> None:
 
 
 def read_partial(path: Path) -> PartialRecording:
-    """What a ``.partial`` folder holds up to now: what was appended, or all of it if it died in its last step."""
+    """The content of a ``.partial`` folder: what was appended, or everything if the process ended in its last step."""
     if not (path / SPEC).exists() and (path / MANIFEST).exists():
         recording = _recording(path, _stored(path, read_value(path / MANIFEST, "trial", Manifest)))
         return PartialRecording(recording.trial, recording.seconds)

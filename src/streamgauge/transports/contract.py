@@ -346,7 +346,7 @@ class Transport(Protocol):
 
     @property
     def queue_counts_reads(self) -> bool:
-        """Whether the load driver itself sees what the system under test has begun to process."""
+        """Whether the load driver itself measures what the system under test has begun to process."""
 
     @property
     def allowance_ns(self) -> int:

@@ -28,7 +28,7 @@ from streamgauge.transports.registry import transports
 _POLL_INTERVAL = SECOND // 20
 """Nanoseconds that it sleeps at most before it checks whether it should end."""
 _DROPPED_ROWS = 200_000
-"""Rows of a stream that is dropped: more than Flight sends ahead, so that the driver notices."""
+"""Rows of a stream that is dropped: more than Flight sends ahead, so that the load driver notices."""
 
 
 class CrashOrdered(RuntimeError):

@@ -1,4 +1,4 @@
-"""The engine Spark, as the rest of streamgauge sees it. Imports nothing of pyspark."""
+"""The engine Spark for the rest of streamgauge. Imports nothing of pyspark."""
 
 import re
 import secrets

@@ -1,4 +1,4 @@
-"""Latency at what holds and at shares of it, as Karimov's Table II prints it, with the window results beside it."""
+"""Latency at the passing load and at shares of it, like Karimov's Table II, with the number of window results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

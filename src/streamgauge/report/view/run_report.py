@@ -34,7 +34,7 @@ class JudgedTrial:
 
     @property
     def virtual(self) -> bool:
-        """Imagined in virtual time: no process ran."""
+        """Whether the trial was simulated."""
         return self.facts.engine.simulated
 
     @property

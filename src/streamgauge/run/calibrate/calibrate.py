@@ -210,7 +210,7 @@ def _capacity(setup: CalibrationSetup, folder: Path, *, rate: float) -> Capacity
 
 
 def _latency(setup: CalibrationSetup, folder: Path, *, delay: int) -> LatencyRow:
-    """A constant delay at a load that the engine holds easily."""
+    """A constant delay at a load that the engine sustains easily."""
     setup.say(f"Measuring a known delay of {duration_text(delay)}")
     options = ReferenceOptions.from_resolved({"capacity": 1e6, "delay": delay, "cores": setup.cores}).model_dump(
         mode="json"

@@ -70,7 +70,7 @@ class SendDelay:
     most: int
     intervals: int
     hiccup: int
-    """Longest hiccup of the driver's process meanwhile."""
+    """Longest hiccup of the load driver's process meanwhile."""
     append: int = 0
     """The p99 until a broker had appended the events; 0 without a broker."""
     seconds: float = PROBE

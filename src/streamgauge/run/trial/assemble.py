@@ -49,7 +49,7 @@ def newest(before: Seconds, now: Seconds) -> Seconds:
 
 
 def _driven(parts: list[Rows], length: int) -> dict[str, Ints]:
-    """The drivers' own seconds as one: counts add up, extremes keep the larger."""
+    """The seconds of all load drivers as one: counts add up, extremes keep the larger."""
     if not length:
         return {
             name: np.zeros(0, np.int64) for name in (*SUMMED_BY_DRIVERS, *LARGEST_OF_DRIVERS, "ack_time", "ack_lag")

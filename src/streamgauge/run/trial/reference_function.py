@@ -145,7 +145,7 @@ def _joined(parts: Iterator[pa.Table]) -> pa.Table:
 
 
 def events(stream: Stream, source: EventSource, start: int, stop: int, stride: int = 1) -> pa.Table:
-    """These events of a trial as a table, as the user's pipeline saw them: those whose number ``stride`` divides."""
+    """These events of a trial as a table, as the user's pipeline gets them: those whose number ``stride`` divides."""
     schema = schema_of(stream.schema)
     batches = _batches(schema, source, range(-(-start // stride) * stride, stop, stride))
     return pa.Table.from_batches(list(batches), schema)

@@ -33,7 +33,7 @@ class EarlyStop(Protocol):
         """Whether none came within the limit on stalls."""
 
     def due(self, stop: int) -> bool:
-        """Whether it wants to see the trial after so many seconds."""
+        """Whether it must check the trial after so many seconds."""
 
     def decided(self, seconds: Seconds) -> bool:
         """Whether the trial may stop now."""

@@ -22,7 +22,7 @@ class Attempt(NamedTuple):
 
 
 class StampedRows(NamedTuple):
-    """Rows that came together: they share one moment of arrival, in µs since 1970 on the driver's clock."""
+    """Rows that came together: they share one moment of arrival, in µs since 1970 on the load driver's clock."""
 
     rows: pa.RecordBatch
     emitted_us: int
@@ -54,7 +54,7 @@ class AttemptCounts:
 
 
 class Attempts:
-    """Keeps the attempts apart. Not safe for threads by itself: its server holds a lock."""
+    """Distinguishes the attempts. Not safe for threads by itself: its server holds a lock."""
 
     def __init__(self) -> None:
         self.counts = AttemptCounts()

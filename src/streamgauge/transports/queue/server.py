@@ -1,7 +1,7 @@
 """The queue as a server: Arrow Flight on a Unix socket, plain Arrow on the wire, for engines in any language.
 
 ``do_get`` with the ticket ``{"stream", "partition", "start", "stop"}`` streams a range. The actions ``offsets``,
-``acknowledge`` and ``status`` take and return JSON. Ready batches are handed to Flight as a reader, so that they stream
+``acknowledge`` and ``status`` take and return JSON. Ready batches are passed to Flight as a reader, so that they stream
 in C++ without Python's lock: the generator in the same process stays on schedule.
 """
 
@@ -49,7 +49,7 @@ class TokenAuth(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._token = token.encode()
 
     def start_call(self, info: Any, headers: Mapping[str, list[str]]) -> AuthenticatedCall:  # noqa: ANN401 - of Flight
-        """Refuse the call, or let it happen."""
+        """Refuse the call, or accept it."""
         given = (headers.get("authorization") or [""])[0].removeprefix(_PREFIX).encode()
         if not hmac.compare_digest(self._token, given):
             raise flight.FlightUnauthenticatedError("this server needs its token")

@@ -77,7 +77,7 @@ def _unpacked(schema: pa.Schema) -> list[str]:
 
 
 def encode_sql(name: FormatName, schema: pa.Schema) -> str:
-    """From the columns of the schema, which may hold numbers of any sign and nulls, to the value of an output."""
+    """From the columns of the schema, which may contain numbers of any sign and nulls, to the value of an output."""
     if name == "avro":
         columns = ", ".join(_quoted(field) for field in schema)
         return f"to_avro(struct({columns}), '{Avro(schema, outputs=True).text}')"
@@ -124,7 +124,7 @@ KINDS: dict[type[DataType], str] = {
     TimestampType: TIME,
     StringType: "text",
 }
-"""The types of output columns that every format holds, as a workload writes them down."""
+"""The types of output columns that every format supports, as a workload declares them."""
 
 
 def _connection(to: KafkaEndpoints) -> dict[str, str]:
@@ -163,7 +163,7 @@ def kafka_events(
 
 
 def columns_of(outputs: DataFrame, form: FormatName) -> Columns:
-    """The columns of outputs as a workload writes them down; raises if the format cannot hold one of them."""
+    """The columns of outputs as a workload declares them; raises if the format does not support one."""
     found = []
     for field in outputs.schema.fields:
         if why := name_problem(form, field.name):

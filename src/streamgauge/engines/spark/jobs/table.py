@@ -1,4 +1,4 @@
-"""The built-in jobs of Spark by workload and variant, without pyspark: the table of what runs is made from it."""
+"""The built-in jobs of Spark by workload and variant, without pyspark, for the table of what runs."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -111,7 +111,7 @@ class Producer(Protocol):
         """Events of each partition that its broker has acknowledged."""
 
     def take_delivery_reports(self) -> list[DeliveryReport]:
-        """The batches that were acknowledged since the last call. Empty if the producer sees no batches."""
+        """The batches that were acknowledged since the last call. Empty if the producer has no such reports."""
 
     def flush(self, seconds: float) -> None:
         """Send all that waits, and return when it is acknowledged; raise if that takes longer."""

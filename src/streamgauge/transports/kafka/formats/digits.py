@@ -105,7 +105,7 @@ def read_signed(data: Matrix) -> tuple[Ints, Marks]:
     numbers = read_packed(digits)
     numbers[below] = -numbers[below]  # the lowest number of 64 bits is its own negative
     if np.any((numbers < 0) & ~below) or np.any((numbers > 0) & below):
-        raise DigitsError("there is a number that 64 bits cannot hold")
+        raise DigitsError("there is a number that does not fit into 64 bits")
     return numbers, missing
 
 
