@@ -9,7 +9,7 @@ from source import ROOT
 from streamgauge.run.result import ExitCode
 
 
-def test_the_page_on_verdicts_says_how_many_window_results_prove_a_p99() -> None:
+def test_the_page_on_verdicts_states_how_many_window_results_prove_a_p99() -> None:
     """With a share of 1 % above the bound, so many results without one have a probability of 5 %."""
     enough = math.ceil(math.log(0.05) / math.log(0.99))
     assert enough == 299

@@ -141,7 +141,7 @@ def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
     assert trend_rules.RUNAWAY == 1 / 4, "the page says a quarter of the load"
 
 
-def test_the_pages_on_the_driver_say_how_far_a_search_goes() -> None:
+def test_the_pages_on_the_load_driver_state_how_far_a_search_goes() -> None:
     for page in ("docs/concepts/driver.md", "docs/concepts/glossary.md", "docs/guide/calibrating.md", "CHANGELOG.md"):
         assert f"up to {CALIBRATED_SHARE * 100:g} % of" in (ROOT / page).read_text(encoding="utf-8"), page
     guide = (ROOT / "docs/guide/calibrating.md").read_text(encoding="utf-8")
@@ -165,7 +165,7 @@ def _table(page: str, heading: str, level: int = 2) -> list[list[str]]:
 FORMATS: tuple[FormatName, ...] = ("binary", "json", "avro")
 
 
-def test_the_guide_lists_the_types_that_the_formats_of_kafka_hold() -> None:
+def test_the_guide_lists_the_types_that_the_formats_of_kafka_support() -> None:
     *listed, (others, *dashes, _) = _table("docs/guide/spark-on-kafka.md", "Columns of outputs")
     assert [row[0] for row in listed] == [f"`{kind().simpleString()}`" for kind in KINDS]
     for (_, binary, number, avro, _), held in zip(listed, KINDS.values(), strict=True):

@@ -68,7 +68,7 @@ def test_a_line_that_names_one_is_seen(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["docs/" + "root/x", "see ./" + "work/x", "tests/integration", "a workload /s"])
-def test_other_lines_are_left_alone(line: str) -> None:
+def test_other_lines_are_left_unchanged(line: str) -> None:
     assert breaches("Makefile", line) == []
 
 

@@ -143,7 +143,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("name", "text"), GOOD, ids=lambda part: str(part).split("\n", maxsplit=1)[0])
-def test_what_is_allowed_is_left_alone(name: str, text: str) -> None:
+def test_what_is_allowed_is_left_unchanged(name: str, text: str) -> None:
     module = read(f"streamgauge.{name}", text)
     assert [breach for rule in rules.RULES for breach in rule(module)] == []
 
@@ -182,7 +182,7 @@ def test_the_transports_of_the_rules_are_those_that_are_built_in() -> None:
     assert {point.name for point in BUILT_IN} == rules.TRANSPORTS
 
 
-def test_simulated_and_real_engines_are_told_apart_in_one_place() -> None:
+def test_simulated_and_real_engines_are_distinguished_in_one_place() -> None:
     found = [
         module.name
         for module in modules()

@@ -128,7 +128,7 @@ def test_the_buckets_of_columns_are_those_of_numpy(spark: SparkSession) -> None:
     assert found == dict(zip(values.tolist(), buckets.index(values).tolist(), strict=True))
 
 
-def test_division_goes_down_also_below_zero(spark: SparkSession) -> None:
+def test_division_rounds_down_even_below_zero(spark: SparkSession) -> None:
     pairs = [(top, bottom) for top in (-7, -6, -1, 0, 1, 6, 7, -(1 << 60) - 1) for bottom in (1, 3, 1 << 40)]
     frame = spark.createDataFrame(pairs, "top BIGINT, bottom BIGINT")
     found = frame.select(floor_division(F.col("top"), F.col("bottom")).alias("down")).collect()

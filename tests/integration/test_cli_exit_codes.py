@@ -110,7 +110,7 @@ def test_4_when_a_plain_measurement_crashes(tmp_path: Path) -> None:
     assert sentence.startswith("measured at 50k/s, the system under test failed: the system under test crashed")
 
 
-def test_a_crash_at_a_high_load_is_only_an_end_of_the_bracket(tmp_path: Path) -> None:
+def test_a_crash_at_a_high_load_is_only_a_failing_bound(tmp_path: Path) -> None:
     said = run(tmp_path, EXPERIMENT, "--set", "engine.crash_at=60k/s")
     assert said.code == 0, said.err
     assert said.document["findings"][0]["holds"]["value"] < 60_000 <= said.document["findings"][0]["fails"]["value"]

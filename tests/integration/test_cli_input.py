@@ -159,7 +159,7 @@ def test_list_and_errors_print_no_escapes_from_a_folders_name(tmp_path: Path) ->
     assert r"20260101-000001-\x9b1m" in streamgauge("list", "--out", runs).out
 
 
-def test_clean_of_a_linked_run_removes_the_link_and_says_that_the_folder_stays(tmp_path: Path) -> None:
+def test_clean_of_a_linked_run_removes_the_link_and_states_that_the_folder_stays(tmp_path: Path) -> None:
     elsewhere, runs = tmp_path / "elsewhere", tmp_path / "runs"
     assert streamgauge("run", write(tmp_path), "--out", elsewhere).code == 0
     (run,) = (path.parent for path in elsewhere.glob("*/run.json"))

@@ -9,7 +9,7 @@ from cli_session import start, streamgauge, write
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_keeps_its_trials_and_says_how_to_resume(number: signal.Signals, tmp_path: Path) -> None:
+def test_an_interrupted_run_keeps_its_trials_and_states_how_to_resume(number: signal.Signals, tmp_path: Path) -> None:
     file, runs = write(tmp_path), tmp_path / "runs"
     process = start("run", file, "--out", runs, "--json", "--pace", "0.02")
     assert process.stderr is not None

@@ -28,7 +28,7 @@ def test_every_verb_writes_one_document(folder: Path, words: str, tmp_path: Path
     assert said.document["exit_code"] == said.code
 
 
-def test_the_document_of_a_run_says_what_proves_it(tmp_path: Path) -> None:
+def test_the_document_of_a_run_names_the_trials_behind_it(tmp_path: Path) -> None:
     document = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
     finding, trials = document["findings"][0], {t["number"]: t for t in document["trials"]}
     assert (finding["engine"], finding["dimension"], finding["unit"]) == ("simulated", "load", "events/s")
@@ -43,7 +43,7 @@ def test_the_document_of_a_run_says_what_proves_it(tmp_path: Path) -> None:
     assert finding["seconds"] == document["seconds"] == sum(t["seconds"] for t in trials.values())
 
 
-def test_show_says_the_same_as_run(tmp_path: Path) -> None:
+def test_show_states_the_same_as_run(tmp_path: Path) -> None:
     ran = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json").document
     again = streamgauge("show", "@last", "--out", tmp_path / "runs", "--json").document
     assert {key: again[key] for key in ran} == ran
@@ -58,7 +58,7 @@ def test_two_runs_with_one_seed_find_the_same(tmp_path: Path) -> None:
     assert {t["seed"] for t in other.document["trials"]}.isdisjoint({t["seed"] for t in first.document["trials"]})
 
 
-def test_a_budget_ends_with_the_bracket_so_far(tmp_path: Path) -> None:
+def test_a_budget_ends_with_the_bounds_so_far(tmp_path: Path) -> None:
     said = streamgauge("run", write(tmp_path), "--out", tmp_path / "runs", "--json", "--budget", "50s")
     document = said.document
     assert document["findings"][0]["status"] == "unfinished"

@@ -27,7 +27,7 @@ def report_in(runs: Path) -> Path:
     return page
 
 
-def test_a_run_ends_with_its_report_and_says_where(tmp_path: Path) -> None:
+def test_a_run_ends_with_its_report_and_states_where(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(EXPERIMENT, encoding="utf-8")
     said = streamgauge("run", file, "--out", tmp_path / "runs")
@@ -47,7 +47,7 @@ def test_with_json_the_report_is_written_and_stdout_stays_one_document(tmp_path:
     assert report_in(tmp_path / "runs").stat().st_size > 10_000
 
 
-def test_a_run_that_its_budget_ended_has_a_report_that_says_so(tmp_path: Path) -> None:
+def test_a_run_that_its_budget_ended_has_a_report_that_reports_it(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(EXPERIMENT, encoding="utf-8")
     streamgauge("run", file, "--out", tmp_path / "runs", "--budget", "40s")
@@ -76,7 +76,7 @@ def test_a_system_that_fails_at_the_lowest_load_has_a_report(tmp_path: Path) -> 
     assert said.out.splitlines()[0].split(":")[0] in page
 
 
-def test_the_folder_alone_gives_the_same_page_again(runs: Path, tmp_path: Path) -> None:
+def test_the_folder_is_enough_to_write_the_same_page_again(runs: Path, tmp_path: Path) -> None:
     page = report_in(runs)
     first = page.read_bytes()
     elsewhere = tmp_path / "elsewhere" / "runs"
@@ -98,7 +98,7 @@ def test_a_run_of_every_format_ever_written_has_a_page(format_: Path, tmp_path: 
     assert "Over time" in page
 
 
-def test_the_page_goes_where_it_is_told(runs: Path, tmp_path: Path) -> None:
+def test_the_page_is_written_to_the_requested_place(runs: Path, tmp_path: Path) -> None:
     wanted = tmp_path / "sent.html"
     document = streamgauge("report", "@last", "--out", runs, "--html", wanted, "--json").document
     assert document["path"] == str(wanted)
@@ -106,7 +106,7 @@ def test_the_page_goes_where_it_is_told(runs: Path, tmp_path: Path) -> None:
     assert wanted.read_bytes() == report_in(runs).read_bytes()
 
 
-def test_a_place_that_cannot_be_written_is_said(runs: Path, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported(runs: Path, tmp_path: Path) -> None:
     said = streamgauge("report", "--out", runs, "--html", tmp_path / "none" / "x.html")
     assert said.code == 2
     assert "cannot be written: No such file or directory. Use a file in an existing folder." in said.err

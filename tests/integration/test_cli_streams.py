@@ -95,14 +95,14 @@ def test_a_run_whose_reader_has_left_keeps_its_exit_code(tmp_path: Path) -> None
         ("show --json", ">&-", "it is closed"),
     ],
 )
-def test_a_command_whose_only_result_is_lost_says_so(folder: Path, verb: str, redirection: str, reason: str) -> None:
+def test_a_command_whose_only_result_is_lost_reports_it(folder: Path, verb: str, redirection: str, reason: str) -> None:
     said = in_shell(redirection, *verb.split(), "--out", folder / "runs")
     assert said.code == 2
     assert f"The output could not be written to stdout: {reason}." in said.err
 
 
 @pytest.mark.parametrize("verb", ["--help", "--version"])
-def test_help_that_nobody_can_read_is_no_traceback(verb: str) -> None:
+def test_help_to_a_closed_pipe_is_no_traceback(verb: str) -> None:
     assert in_shell(">/dev/full", verb).code == 2
 
 

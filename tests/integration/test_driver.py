@@ -130,7 +130,7 @@ def test_drivers_together_publish_exactly_the_plan_and_serve_exactly_the_workloa
         assert sum(seconds["served"]) == sum(seconds["published"])
 
 
-def test_a_full_queue_ends_the_load_and_is_said(drivers: Launch) -> None:
+def test_a_full_queue_ends_the_load_and_is_reported(drivers: Launch) -> None:
     trial = drivers(bound_events=20_000)
     trial.start()
     status = phase(trial.controls[0], "full")
@@ -168,7 +168,7 @@ def test_a_step_of_the_wall_clock_is_written_down(drivers: Launch) -> None:
     assert max(steps) > 250 * MILLI
 
 
-def test_a_driver_told_to_stop_publishes_nothing_more_and_can_still_be_read(drivers: Launch) -> None:
+def test_a_driver_requested_to_stop_publishes_nothing_more_and_can_still_be_read(drivers: Launch) -> None:
     trial = drivers()
     trial.start()
     time.sleep(0.3)
@@ -183,13 +183,13 @@ def test_a_driver_told_to_stop_publishes_nothing_more_and_can_still_be_read(driv
     assert read_rows(trial.folder / "ticks-0").num_rows > 0, "SIGTERM leaves whole journals"
 
 
-def test_a_driver_that_is_ended_before_it_began_leaves_at_once(drivers: Launch) -> None:
+def test_a_driver_that_is_ended_before_it_began_exits_immediately(drivers: Launch) -> None:
     trial = drivers()
     trial.processes[0].stop()
     assert trial.processes[0].exit_code() == 0
 
 
-def test_a_driver_that_fails_ends_and_its_log_says_why(drivers: Launch) -> None:
+def test_a_driver_that_fails_ends_and_its_log_has_the_reason(drivers: Launch) -> None:
     trial = drivers(params={"users": -1})
     trial.start()
     assert trial.processes[0].wait(10) == 1

@@ -137,7 +137,7 @@ def test_sigterm_leaves_whole_files(collector: Collecting) -> None:
         (pa.array(["noon", "night"]), "the output column max_due is string: it must be a timestamp"),
     ],
 )
-def test_moments_that_cannot_be_used_are_reported_while_the_load_goes_on_and_every_row_is_kept(
+def test_moments_that_cannot_be_used_are_reported_while_the_load_continues_and_every_row_is_kept(
     collector: Collecting, column: pa.Array, said: str
 ) -> None:
     rows = pa.record_batch({"key": [1, 2], "max_due": column})

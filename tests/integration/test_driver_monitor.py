@@ -21,7 +21,7 @@ SPIN = "print('ready', flush=True)\nwhile True: pass"
 SPIN_BELOW = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPIN!r}])"
 
 
-def test_a_busy_grandchild_is_ours_and_a_stranger_on_its_core_is_foreign(tmp_path: Path) -> None:
+def test_a_busy_grandchild_counts_for_the_role_and_another_process_on_its_core_as_foreign(tmp_path: Path) -> None:
     core = max(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
         spec = ProcessSpec("sut", (sys.executable, "-c", SPIN_BELOW), cores=(core,), ready=LineReady())

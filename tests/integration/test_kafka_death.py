@@ -60,7 +60,7 @@ def failure_of(producer: Producer, topic: str, *, sending: bool) -> str:
     return "nothing"
 
 
-def test_both_producers_report_at_the_next_call_which_broker_is_gone(broker: BrokerCluster) -> None:
+def test_both_producers_report_at_the_next_call_which_broker_has_ended(broker: BrokerCluster) -> None:
     admin, topic = KafkaAdmin(broker.cluster, wait_until), topic_name("death", 1, "in")
     admin.create([Topic(topic, 1)])
     all_of_them = {

@@ -137,7 +137,7 @@ def test_a_fetch_that_was_killed_never_counts_as_complete(tmp_path: Path) -> Non
     assert sorted(path.name for path in folder.iterdir()) == ["alpha", "beta"]
 
 
-def test_of_two_fetches_at_once_one_waits_for_the_other(tmp_path: Path) -> None:
+def test_of_two_simultaneous_fetches_one_waits_for_the_other(tmp_path: Path) -> None:
     empty, filling, go_on = hashlib.sha256(b"").hexdigest(), threading.Event(), threading.Event()
     filled: list[bool] = []
 

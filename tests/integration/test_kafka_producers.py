@@ -128,7 +128,7 @@ def batches_of(topic: str) -> int:
     return found
 
 
-def test_librdkafka_gathers_a_tick_before_it_sends() -> None:
+def test_librdkafka_collects_a_send_interval_before_it_sends() -> None:
     topic, ahead = fresh_topic(1), [part(source(1), 0, 100 * number, 100 * (number + 1)) for number in range(20)]
     with producing(topic, "confluent") as producer:
         for each in ahead:

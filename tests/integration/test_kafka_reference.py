@@ -65,7 +65,7 @@ def test_outputs_that_are_lost_doubled_or_altered_are_counted_over_kafka(tmp_pat
     assert (account.lost, account.duplicate, account.wrong) == (3, 2, 1), played
 
 
-def test_maximum_rates_over_kafka_are_measured_with_producer_and_consumer_at_once(tmp_path: Path) -> None:
+def test_maximum_rates_over_kafka_are_measured_with_producer_and_consumer_together(tmp_path: Path) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="sg") as short,
         Launcher(Path(short)) as launcher,

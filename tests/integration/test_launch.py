@@ -118,7 +118,7 @@ def test_killing_a_guard_ends_the_child_and_all_that_it_started(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("how", ["stop", "child", "upper", "lower"])
-def test_the_folder_of_a_child_goes_with_it_however_it_ends(tmp_path: Path, launcher: Launcher, how: str) -> None:
+def test_the_folder_of_a_child_is_removed_however_it_ends(tmp_path: Path, launcher: Launcher, how: str) -> None:
     temporary = tmp_path / "temporary"
     (temporary / "deep").mkdir(parents=True)
     child = ProcessSpec(
@@ -170,7 +170,7 @@ def test_a_child_that_ends_before_it_is_ready_is_named_with_its_exit_code(tmp_pa
         launcher.start(child, tmp_path)
 
 
-def test_a_program_that_is_not_there_is_said_in_the_log(tmp_path: Path, launcher: Launcher) -> None:
+def test_a_program_that_is_not_there_is_reported_in_the_log(tmp_path: Path, launcher: Launcher) -> None:
     with pytest.raises(LaunchError, match="FileNotFoundError"):
         launcher.start(ProcessSpec("ghost", ("/no/such/program",), ready=LineReady()), tmp_path)
 

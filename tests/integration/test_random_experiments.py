@@ -21,7 +21,7 @@ NOT_DRAWN = {".transport[kafka]": "the simulated engine reads from the queue onl
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_random_experiment_crashes_or_contradicts_its_truth_or_its_plan(part: int) -> None:
+def test_no_random_experiment_crashes_or_contradicts_its_expected_result_or_its_plan(part: int) -> None:
     """Exit codes are those of the reference, noiseless answers are right, and no bound of a plan is broken."""
     played = [play(seed, budget="2m") for seed in range(part, SEEDS, PARTS)]
     print(summary(played))

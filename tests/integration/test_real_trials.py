@@ -80,7 +80,7 @@ def test_its_outputs_were_all_checked_and_are_exact(made: Made) -> None:
     assert table.num_rows == account["observed"]
 
 
-def test_its_recording_is_what_the_journals_in_its_folder_say(made: Made) -> None:
+def test_its_recording_equals_the_raw_logs_in_its_folder(made: Made) -> None:
     recording = made.run.recording(made.run.trial_count())
     assert recording.outcome.ending == "completed"
     assert recording.seconds.stop == 4

@@ -58,9 +58,7 @@ def altered(run: Run, root: Path, change: int) -> Path:
 
 @real
 @spark
-def test_a_real_run_is_judged_again_elsewhere_and_what_its_journals_do_not_say_is_named(
-    made: Path, tmp_path: Path
-) -> None:
+def test_a_real_run_is_judged_again_on_another_machine_and_missing_logs_are_named(made: Path, tmp_path: Path) -> None:
     root = altered(Store(made).find("@last"), tmp_path / "sent on", change=3)
     said = elsewhere("show", "--recompute", "--out", root, "--json")
     first, *others = said.document["recomputed"]
@@ -86,7 +84,7 @@ def test_a_journal_that_is_not_the_one_that_was_written_is_refused(made: Path, t
 
 
 @real
-def test_without_pyspark_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyspark_the_command_to_install_it_is_printed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamgauge.install.ensure.package_version", lambda name: None)
     said = streamgauge("show", "--recompute", "--out", made)
     assert (said.code, said.err.strip()) == (
@@ -96,14 +94,14 @@ def test_without_pyspark_the_line_to_type_is_said(made: Path, monkeypatch: pytes
 
 
 @real
-def test_without_java_the_line_to_type_is_said(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_java_the_command_to_install_it_is_printed(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("streamgauge.install.ensure.find_java", lambda *_, **__: None)
     said = streamgauge("show", "--recompute", "--out", made)
     assert said.code == 2
     assert said.err.startswith("Java 17 or newer is required, but ")
 
 
-def test_a_run_in_virtual_time_is_judged_from_its_seconds_without_spark(
+def test_a_run_that_is_simulated_is_judged_from_its_seconds_without_spark(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
@@ -115,7 +113,7 @@ def test_a_run_in_virtual_time_is_judged_from_its_seconds_without_spark(
     )
 
 
-def test_one_trial_alone_goes_with_recompute(tmp_path: Path) -> None:
+def test_a_single_trial_can_be_recomputed(tmp_path: Path) -> None:
     assert streamgauge("run", write(tmp_path, MEASURE), "--out", tmp_path / "runs").code == 0
     alone = streamgauge("show", "--trial", "1", "--out", tmp_path / "runs")
     assert (alone.code, alone.err.split()) == (

@@ -193,7 +193,7 @@ def stage(tmp_path: Path) -> Iterator[Play]:
 
 
 @pytest.mark.parametrize(("partitions", "drivers"), [(1, 1), (3, 2)])
-def test_its_answer_is_the_reference_answer(stage: Play, partitions: int, drivers: int) -> None:
+def test_its_outputs_are_the_reference_result(stage: Play, partitions: int, drivers: int) -> None:
     trial = stage(partitions=partitions, drivers=drivers)
     trial.play(2 * SECOND)
     account = trial.account()

@@ -228,7 +228,7 @@ def test_a_system_that_consumes_and_puts_out_nothing_fails_and_stops_the_run(tmp
     assert played.verdict.stops_run
 
 
-def test_a_full_queue_ends_a_trial_at_once_as_overloaded(tmp_path: Path) -> None:
+def test_a_full_queue_ends_a_trial_immediately_as_overloaded(tmp_path: Path) -> None:
     asked = trial(450e3, {"capacity": "300k/s"}, queue_bound=400_000, **ENDLESS)
     played = as_if_quiet(play(asked, tmp_path))
     played.is_(OVERLOADED, "the queue reached its limit (", "at 450k/s; lower the load")

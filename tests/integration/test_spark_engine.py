@@ -50,7 +50,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("way", "partitions"), WAYS, ids=["naive-1", "panes-rocksdb-3"])
-def test_outputs_are_exactly_the_reference_answer(
+def test_outputs_are_exactly_the_reference_result(
     session: SparkSystem, tmp_path: Path, way: dict[str, Any], partitions: int
 ) -> None:
     asked = spark_trial(LOAD, LENGTH, way, partitions=partitions)
@@ -99,7 +99,7 @@ def test_a_function_of_the_users_own_is_checked_against_their_own_reference(
         ("wrong_schema", ["your function", "UNRESOLVED_COLUMN", "colour"]),
     ],
 )
-def test_what_the_users_code_does_wrong_is_said_to_be_theirs(
+def test_an_error_in_the_users_code_is_reported_as_theirs(
     session: SparkSystem, tmp_path: Path, job: Path, function: str, words: list[str]
 ) -> None:
     played = play_spark(spark_trial(SLOW, LENGTH, {"pipeline": f"{job}:{function}"}), session, tmp_path)

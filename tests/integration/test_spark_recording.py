@@ -45,7 +45,7 @@ def test_its_trial_is_judged_again_to_the_same_verdict(run: Run) -> None:
     assert stored.measurement.account.checked
 
 
-def test_another_machine_says_and_draws_the_same(runs: Path, run: Run, tmp_path: Path) -> None:
+def test_another_machine_prints_and_draws_the_same(runs: Path, run: Run, tmp_path: Path) -> None:
     sent = tmp_path / "sent on"
     shutil.copytree(runs, sent)
     shown = streamgauge("show", "--out", runs, "--json").document

@@ -71,7 +71,7 @@ def test_a_system_of_one_trial_that_does_not_start_is_a_failed_trial_with_its_lo
     assert "its log: its configuration names no such cluster" in trial["reasons"]
 
 
-def test_a_spark_that_does_not_start_is_a_failed_trial_with_what_java_said(tmp_path: Path) -> None:
+def test_a_spark_that_does_not_start_is_a_failed_trial_with_the_log_of_java(tmp_path: Path) -> None:
     option = "spark.driver.extraJavaOptions: -Xmx1g"
     said = run(
         tmp_path,
@@ -97,7 +97,7 @@ def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -
 
 
 @pytest.mark.soak
-def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_goes_on(tmp_path: Path) -> None:
+def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_continues(tmp_path: Path) -> None:
     said = run(
         tmp_path, SEARCH.replace("fails: start", "fails: growing").replace("between: [50k/s, 1M/s]", "values: [50k/s]")
     )

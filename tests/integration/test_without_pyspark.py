@@ -55,14 +55,14 @@ def test_all_engines_are_listed(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("run", "quickstart"), ("plan", "quickstart"), ("setup", "spark")])
-def test_a_command_that_needs_pyspark_says_what_to_install(folder: Path, words: tuple[str, ...]) -> None:
+def test_a_command_that_needs_pyspark_states_what_to_install(folder: Path, words: tuple[str, ...]) -> None:
     refused = without_pyspark(folder, *words)
     assert (refused.code, refused.out) == (2, "")
     assert refused.err.strip() == MESSAGE
     assert not (folder / "runs").exists()
 
 
-def test_doctor_says_who_needs_it(folder: Path) -> None:
+def test_doctor_names_what_needs_it(folder: Path) -> None:
     (check,) = [c for c in without_pyspark(folder, "doctor", "--json").document["checks"] if c["name"] == "spark"]
     assert check == {
         "name": "spark",

@@ -63,7 +63,7 @@ values = st.recursive(
 
 @thorough
 @given(st.lists(st.tuples(words, values), max_size=8))
-def test_random_yaml_of_our_own_words_never_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
+def test_random_yaml_with_known_words_never_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
     result_of("\n".join(f"{key}: {value}" for key, value in pairs))
 
 

@@ -125,7 +125,7 @@ def test_long_batches_read_back_whether_their_records_are_alike_or_not(widths: l
 
 @given(rows=st.integers(1, 200), cut=st.integers(0, 4000), seed=st.integers(0, 2**32))
 @settings(max_examples=40, deadline=None)
-def test_a_batch_that_is_cut_off_is_left_for_the_next_answer(rows: int, cut: int, seed: int) -> None:
+def test_a_batch_that_is_cut_off_is_left_for_the_next_response(rows: int, cut: int, seed: int) -> None:
     batch = encode(None, bytes_of(rows, 9, seed), np.full(rows, NOW)).tobytes()
     second = bytearray(batch)
     struct.pack_into(">q", second, 0, rows)
@@ -148,7 +148,7 @@ def test_a_flipped_bit_is_found_or_changes_no_record(place: int, bit: int) -> No
     assert [row[1:] for row in told(read.rows)] in ([row[1:] for row in whole], [])
 
 
-def test_a_broker_that_stamps_says_one_time_for_the_whole_batch() -> None:
+def test_a_broker_that_stamps_states_one_time_for_the_whole_batch() -> None:
     batch = [Record(NOW + n, None, b"v") for n in range(3)]
     read = decode(foreign(batch, attributes=8, appended=NOW + 99))
     assert read.rows.column("timestamp").to_pylist() == [NOW + 99] * 3
@@ -202,7 +202,7 @@ def test_as_many_records_are_put_into_a_batch_as_fit(key: int | None, value: int
     assert batch_size(rows + 1, key, value, 3) > size
 
 
-def test_a_batch_says_its_own_size() -> None:
+def test_a_batch_states_its_own_size() -> None:
     for rows in (1, 64, 9000):
         assert len(encode(None, bytes_of(rows, 7, 3), np.full(rows, NOW))) == batch_size(rows, None, 7, 1)
     assert HEADER.size == 61

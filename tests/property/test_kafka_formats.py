@@ -105,7 +105,7 @@ def test_avro_of_the_shortest_form_is_read_with_nulls_beside_the_longest_numbers
 
 @given(rows=rows_of(ints | st.none(), st.sampled_from(edges) | st.none()))
 @settings(max_examples=60, deadline=None)
-def test_json_of_outputs_may_say_null_or_leave_the_key_out(rows: list[Row]) -> None:
+def test_json_of_outputs_may_have_null_or_omit_the_key(rows: list[Row]) -> None:
     form, batch = output_format("json", OUTPUT), batch_of(rows)
     objects = [dict(zip(OUTPUT.names, row, strict=True)) for row in rows]
     assert [json.loads(value) for value in values_of(form, batch).to_pylist()] == objects
@@ -182,7 +182,7 @@ def test_digits_that_are_no_number_of_64_bits_are_refused(number: bytes) -> None
         output_format("binary", pa.schema([("sum", pa.int64())])).decode(pa.array([number], pa.binary()))
 
 
-def test_avro_says_its_schema() -> None:
+def test_avro_contains_its_schema() -> None:
     said = json.loads(Avro(OUTPUT).text)
     assert [field["name"] for field in said["fields"]] == OUTPUT.names
     assert said["fields"][0]["type"] == "int"
@@ -192,7 +192,7 @@ def test_avro_says_its_schema() -> None:
 
 
 @pytest.mark.parametrize("column", ["count(1)", "1st", "sum of prices", "prix-été", ""])
-def test_a_name_that_avro_cannot_hold_is_refused(column: str) -> None:
+def test_a_name_that_avro_does_not_support_is_refused(column: str) -> None:
     assert "letters, digits and underscores" in name_problem("avro", column)
     assert (name_problem("json", column), name_problem("binary", column)) == ("", "")
     assert name_problem("avro", "window_end2") == ""

@@ -128,7 +128,7 @@ def test_a_silence_holds_no_event_and_moves_none() -> None:
     assert plan.due([0, 1, 2, 3]).tolist() == [0, SECOND // 2, 2 * SECOND, 5 * SECOND // 2]
 
 
-def test_each_shape_has_the_rates_that_it_says() -> None:
+def test_each_shape_has_the_rates_of_its_description() -> None:
     spiky = spikes(base=100.0, peak=1000.0, every=10 * SECOND, length=SECOND, duration=20 * SECOND)
     assert [(p.duration // SECOND, p.rate) for p in spiky.pieces] == [(9, 100.0), (1, 1000.0)] * 2
     assert spiky.peak == 1000.0

@@ -59,7 +59,7 @@ def test_the_histogram_of_two_lists_is_the_sum_of_their_histograms(left: list[in
 
 @untimed
 @given(st.lists(st.integers(0, 2**45), min_size=1, max_size=300), st.floats(0.0, 1.0))
-def test_a_quantile_lies_in_the_bucket_of_the_sorted_samples_value(values: list[int], share: float) -> None:
+def test_a_quantile_is_in_the_bucket_of_the_sorted_samples_value(values: list[int], share: float) -> None:
     bucket, count = counted(values)
     exact = sorted(values)[max(1, int(np.ceil(share * len(values) - 1e-9))) - 1]
     found = buckets.quantile(bucket, count, share)

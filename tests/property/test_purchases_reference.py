@@ -57,7 +57,7 @@ def questions(draw: st.DrawFn) -> tuple[WindowedAggregationParams, Purchases]:
 
 @given(questions(), st.data())
 @settings(max_examples=100, deadline=None)
-def test_the_reference_answer_equals_the_plain_one(
+def test_the_reference_result_equals_the_plain_one(
     question: tuple[WindowedAggregationParams, Purchases], data: st.DataObject
 ) -> None:
     params, stream = question

@@ -9,7 +9,7 @@ from random_play import Played, play, summary
 FIRST, EXPERIMENTS, TOGETHER = 1_000_000, 5_000, 500
 
 
-def test_no_random_experiment_crashes_or_contradicts_its_truth_or_its_plan() -> None:
+def test_no_random_experiment_crashes_or_contradicts_its_expected_result_or_its_plan() -> None:
     played = list[Played]()
     for first in range(FIRST, FIRST + EXPERIMENTS, TOGETHER):
         # new processes for each part: one that has served thousands of runs keeps their memory

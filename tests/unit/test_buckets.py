@@ -66,7 +66,7 @@ def test_a_quantile_is_that_of_the_sorted_samples_within_one_bucket(share: float
     assert buckets.index(buckets.quantile(bucket, count, share)) == buckets.index(exact)
 
 
-def test_a_quantile_does_not_ask_for_the_buckets_in_order() -> None:
+def test_a_quantile_does_not_need_the_buckets_in_order() -> None:
     bucket, count = np.array([9, 3, 7, 3]), np.array([1, 4, 4, 1])
     assert [buckets.quantile(bucket, count, s) for s in (0.5, 0.51, 0.9, 0.91)] == [3, 7, 7, 9]
 

@@ -295,7 +295,7 @@ def test_the_error_of_a_capacity_and_the_reasons_of_invalid_trials_are_known() -
     assert calibration.problems() == [("INVALID", "others used 20% of the cores")]
 
 
-def test_a_workspace_goes_with_its_calibration_and_an_abandoned_one_with_the_next(tmp_path: Path) -> None:
+def test_a_workspace_is_removed_after_its_calibration_and_an_abandoned_one_by_the_next(tmp_path: Path) -> None:
     with workspace(tmp_path, "aa") as first:
         (first / "journal").write_text("x")
         assert stale_workspaces(tmp_path) == []

@@ -41,7 +41,7 @@ def check(
     return compare(expected, observed, window=WINDOW, closed=closed, watermark=watermark, lateness=lateness).account
 
 
-def test_the_answer_in_any_order_is_right() -> None:
+def test_the_expected_rows_in_any_order_are_right() -> None:
     expected = answer(5, 10)
     shuffled = rows(expected, np.random.default_rng(1).permutation(50))
     assert check(expected, shuffled) == Account(expected=50, observed=50, checked=True)
@@ -119,7 +119,7 @@ def test_three_rows_for_one_are_two_duplicates() -> None:
     assert check(expected, rows(expected, [*range(50), 7, 7])).duplicate == 2
 
 
-def test_in_update_mode_the_last_row_is_the_answer() -> None:
+def test_in_update_mode_the_last_row_counts() -> None:
     expected = answer(5, 10)
     updates = rows(expected, [*range(50), *range(50)])
     updates["sum"][:50] //= 2
@@ -184,7 +184,7 @@ def test_a_window_is_closed_when_the_watermark_of_what_was_acknowledged_passes_i
     assert closed_until(plan, origin, 0, 0) == begin
 
 
-def test_an_answer_with_two_rows_of_one_window_and_key_is_refused() -> None:
+def test_a_reference_result_with_two_rows_of_one_window_and_key_is_refused() -> None:
     with pytest.raises(ValueError, match="two rows"):
         check(rows(answer(5, 10), [*range(50), 0]), answer(5, 10))
 

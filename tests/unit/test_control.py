@@ -170,7 +170,7 @@ def test_a_notification_without_a_caller_is_dropped(tmp_path: Path) -> None:
     ControlServer(tmp_path / "alone.control", TOKEN).notify({"offsets": []})
 
 
-def test_a_child_that_is_gone_is_an_error(tmp_path: Path) -> None:
+def test_a_child_that_has_ended_is_an_error(tmp_path: Path) -> None:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     listener.bind(str(tmp_path / "gone.control"))
     listener.listen(1)
@@ -200,6 +200,6 @@ def test_notifications_that_arrived_before_the_end_are_returned_before_it_is_an_
     client.close()
 
 
-def test_a_channel_to_a_process_that_is_gone_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_a_channel_to_a_process_that_has_ended_is_refused_with_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ControlError, match="the control channel is broken"):
         ControlClient(tmp_path / "no-such.control", TOKEN)

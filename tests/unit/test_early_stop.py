@@ -143,7 +143,7 @@ def test_a_full_length_trial_is_extended_until_it_has_window_results_enough_for_
     assert ends(trial(duration=20, limit=30), whole, LAG, p90) in range(30, 35)
 
 
-def test_outputs_that_carry_no_latency_do_not_extend_a_trial() -> None:
+def test_outputs_without_latency_do_not_extend_a_trial() -> None:
     p90 = replace(objective("event-time", "<", 2 * SECOND), statistic="p90")
     assert ends(trial(), seconds(walk(0.0, 400, noise=0.0), outputs=10), LAG, p90) == 60
     assert ends(trial(limit=90), seconds(walk(0.0, 400, noise=0.0)), LAG, p90) in range(90, 105)
@@ -182,7 +182,7 @@ def test_a_probe_does_not_end_inside_a_warm_up() -> None:
         assert decide(happened, measure(happened), (LAG,)).kind is not VerdictKind.OVERLOADED
 
 
-def test_where_a_latency_is_judged_a_holding_probe_runs_its_full_length() -> None:
+def test_if_a_latency_is_judged_a_passing_probe_runs_its_full_length() -> None:
     p99 = replace(objective("event-time", "<", 2 * SECOND), statistic="p99")
     assert ends(trial(purpose="probe"), trace(-0.2), LAG, p99) in range(60, 65)
     assert ends(trial(purpose="probe"), trace(0.5), LAG, p99) in range(trend_rules.BROKEN_SECONDS, 15)
@@ -207,7 +207,7 @@ def test_a_latency_trend_ends_a_probe_too() -> None:
     assert stop in range(trend_rules.BROKEN_SECONDS, 20)
 
 
-def test_all_trends_must_hold_before_a_probe_ends() -> None:
+def test_all_trends_must_be_met_before_a_probe_ends() -> None:
     both = (objective("lag-trend", "<=", 0.5, relative=True), objective("lag-trend", "<=", 0.01, relative=True))
     assert ends(trial(purpose="probe"), trace(0.01, noise=0.05), *both) in range(120, 130)
 

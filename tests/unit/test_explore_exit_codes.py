@@ -73,7 +73,7 @@ def test_without_anything_published_nothing_was_measured() -> None:
 
 
 @pytest.mark.parametrize(("kind", "code"), [(VerdictKind.OVERLOADED, 1), (VerdictKind.FAILED, 4)])
-def test_a_measured_load_that_does_not_hold_is_missed_and_a_crash_is_the_systems(kind: VerdictKind, code: int) -> None:
+def test_a_measured_load_that_does_not_pass_is_missed_and_a_crash_is_the_systems(kind: VerdictKind, code: int) -> None:
     found = finding("measured", Bound(10.0, (1,)))
     assert exit_code_of([found], {1: Verdict(kind, ())}) == code
 

@@ -32,13 +32,13 @@ EXPERIMENT = Experiment(
 )
 
 
-def test_the_asked_load_is_offered_at_a_constant_rate() -> None:
+def test_the_requested_load_is_offered_at_a_constant_rate() -> None:
     trial = trial_of(EXPERIMENT, ENGINE, TrialRequest("load", 5e4, "probe"), 1)
     assert trial.profile == constant(5e4)
     assert (trial.load, trial.instances, trial.engine) == (5e4, 1, "a")
 
 
-def test_a_shape_is_scaled_until_its_mean_over_the_judged_seconds_is_the_asked_load() -> None:
+def test_a_shape_is_scaled_until_its_mean_over_the_judged_seconds_is_the_requested_load() -> None:
     plan = TrialPlan(duration=10 * SECOND, warmup=5 * SECOND)
     shaped = replace(EXPERIMENT, profile=steps([(10 * SECOND, 100.0), (10 * SECOND, 300.0)]), trial=plan)
     trial = trial_of(shaped, ENGINE, TrialRequest("load", 1000.0, "probe"), 1)
@@ -61,7 +61,7 @@ def test_a_searched_parameter_that_implies_the_load_sets_it() -> None:
     assert trial.load == 8192.0
 
 
-def test_every_trial_has_a_seed_of_its_own_and_the_same_one_when_resumed() -> None:
+def test_every_trial_has_a_different_seed_and_the_same_one_when_resumed() -> None:
     request = TrialRequest("load", 5e4, "probe")
     requests = [
         (request, 1),
@@ -88,7 +88,7 @@ def test_instances_among_the_engines_options_are_those_of_the_trial() -> None:
     )
 
 
-def test_a_trial_knows_the_trigger_of_its_engine() -> None:
+def test_a_trial_has_the_trigger_of_its_engine() -> None:
     batches = replace(ENGINE, options={"batch_interval": 2 * SECOND})
     request = TrialRequest("load", 5e4, "probe")
     assert [trial_of(EXPERIMENT, engine, request, 1).trigger for engine in (ENGINE, batches)] == [0, 2 * SECOND]

@@ -30,7 +30,9 @@ def after(steal: int = 7, ours: int = 50, child: int = 10, stranger: int = 3, st
         (after(stranger=24, started=6), Taken(0.0, 0.0)),  # another process under the same number
     ],
 )
-def test_steal_time_and_other_processes_are_told_from_those_of_the_test(changed: Counters, found: Taken) -> None:
+def test_steal_time_and_other_processes_are_distinguished_from_those_of_the_test(
+    changed: Counters, found: Taken
+) -> None:
     assert taken(BEFORE, changed, frozenset({100})) == found
 
 

@@ -16,7 +16,7 @@ PARAMS = IngestParams()
 INPUTS = Inputs({"purchases": PLAN}, 7, ORIGIN)
 
 
-def test_every_event_is_in_the_answer_once_with_its_due_time() -> None:
+def test_every_event_is_expected_once_with_its_due_time() -> None:
     answer = ingest.reference(PARAMS, INPUTS).until({"purchases": 500})
     events = ingest.events(PARAMS, "purchases", INPUTS).events(0, 500)
     assert answer["sequence"].tolist() == list(range(500))
@@ -32,7 +32,7 @@ def test_what_is_lost_double_or_unknown_is_counted_by_number() -> None:
 
 
 @pytest.mark.parametrize("name", ["windowed-aggregation", "ingest"])
-def test_a_workload_that_is_answered_says_what_an_output_looks_like(name: str) -> None:
+def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) -> None:
     workload = workloads()[name]
     output = workload.output(workload.params())
     columns = dict(output.schema)

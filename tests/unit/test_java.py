@@ -49,7 +49,7 @@ def test_the_first_number_of_a_version_counts(version: str, number: int) -> None
     assert major(version) == number
 
 
-def test_a_release_file_and_the_program_say_the_same() -> None:
+def test_a_release_file_and_the_program_have_the_same_version() -> None:
     release = 'IMPLEMENTOR="Debian"\nJAVA_RUNTIME_VERSION="17.0.15+6"\nJAVA_VERSION="17.0.15"\n'
     printed = 'Picked up JAVA_TOOL_OPTIONS: -Dx="1.8"\nopenjdk version "17.0.15" 2025-04-15\nOpenJDK Runtime …\n'
     assert parse_release(release) == ("17.0.15", "Debian")
@@ -79,7 +79,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path: Path, monkeypatch: pyte
     assert find_java(str(old), search_paths=[]) is None
 
 
-def test_a_java_without_a_release_file_is_asked(tmp_path: Path) -> None:
+def test_a_java_without_a_release_file_is_started(tmp_path: Path) -> None:
     silent = home(tmp_path, "silent", None)
     assert find_java(str(silent), search_paths=[]) is None
     found = find_java(str(silent), lambda program: f'{program.name} version "21.0.1"', search_paths=[])
@@ -93,7 +93,7 @@ def test_a_home_without_a_program_is_no_java(tmp_path: Path) -> None:
     assert all(pattern.startswith("/") for pattern in SEARCH_PATHS)
 
 
-def test_what_is_started_later_is_told_which_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_started_later_gets_the_chosen_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os  # noqa: PLC0415
     import shutil  # noqa: PLC0415
 
@@ -229,7 +229,7 @@ def test_the_line_to_type_for_maven_is_that_of_the_system(known: PackageManager)
     assert maven_hint(None, root=True).endswith("Install it so that mvn is on the PATH")
 
 
-def test_nobody_is_asked_for_a_password(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_no_password_is_requested(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert sudo_prefix(APT, System([], sudo=False).do, root=True) == ()
     assert sudo_prefix(APT, System([]).do, root=False) is None, "there is no sudo here"
     (tmp_path / "sudo").write_text("#!/bin/sh\n")

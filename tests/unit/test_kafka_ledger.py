@@ -73,7 +73,7 @@ def test_an_event_that_was_read_is_in_the_log_even_if_the_broker_has_not_confirm
         ledger.acknowledge({A: 31}, 2)
 
 
-def test_nothing_goes_once_a_bound_would_be_passed() -> None:
+def test_nothing_is_sent_once_a_bound_would_be_exceeded() -> None:
     ledger = sent(bound_events=50)
     assert not ledger.record_sent([(A, rows(6))], 40)
     assert ledger.full

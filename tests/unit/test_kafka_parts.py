@@ -54,7 +54,7 @@ def test_the_broker_has_its_tools_and_a_log() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_maven_is_asked_for_every_jar_and_for_no_address(name: str) -> None:
+def test_maven_gets_every_jar_and_no_address(name: str) -> None:
     jars = pinned_jars(name)
     text = project_file(jars, Path("/cache/<odd> & new"))
     assert text.count("<artifactItem>") == len(jars.jars)
@@ -63,12 +63,12 @@ def test_maven_is_asked_for_every_jar_and_for_no_address(name: str) -> None:
     assert maven_command(Path("pom.xml")) == ("mvn", "--batch-mode", "--file", "pom.xml", "dependency:copy")
 
 
-def test_progress_is_read_from_what_maven_says() -> None:
+def test_progress_is_read_from_the_output_of_maven() -> None:
     jars, line = pinned_jars("spark-kafka"), "[INFO] Configured Artifact: a:b:1:jar\n"
     assert [fetched_count(jars, line * n) for n in (0, 1, 2, 4, 9)] == [0, 0, 1, 3, 5]
 
 
-def test_a_topic_carries_the_run_the_trial_and_the_stream() -> None:
+def test_the_name_of_a_topic_contains_the_run_the_trial_and_the_stream() -> None:
     name = topic_name(RUN, 7, "purchases")
     assert name == f"streamgauge.{RUN}.007.purchases"
     assert run_of(name) == RUN
@@ -77,7 +77,7 @@ def test_a_topic_carries_the_run_the_trial_and_the_stream() -> None:
 @pytest.mark.parametrize(
     "name", ["orders", "streamgauge", f"streamgauge.{RUN}", "streamgauge.a.b.c", f"x.streamgauge.{RUN}.001.in", ""]
 )
-def test_a_topic_of_somebody_else_is_never_taken_for_ours(name: str) -> None:
+def test_a_topic_of_another_program_is_never_treated_as_one_of_streamgauge(name: str) -> None:
     assert run_of(name) is None
 
 
@@ -97,7 +97,7 @@ def test_a_name_that_could_be_misread_is_refused(run: str, stream: str) -> None:
         topic_name("x" * 250, 1, "in")
 
 
-def test_a_topic_is_stamped_by_the_broker_unless_it_is_said_otherwise() -> None:
+def test_a_topic_is_stamped_by_the_broker_by_default() -> None:
     assert Topic("t", 1).effective["message.timestamp.type"] == "LogAppendTime"
     assert Topic("t", 1, settings={"segment.bytes": "1"}).effective["segment.bytes"] == "1"
 
@@ -136,7 +136,7 @@ def test_settings_are_written_as_java_reads_them() -> None:
     assert properties({"a.b": "c", "d": "e\\f"}) == "a.b=c\nd=e\\\\f\n"
 
 
-def test_a_secured_broker_lets_nobody_in_without_tls_and_a_login() -> None:
+def test_a_secured_broker_rejects_clients_without_tls_and_a_login() -> None:
     held = settings(replace(NODE, keys=KEYS))
     assert held["listener.security.protocol.map"] == "CLIENT:SASL_SSL,INTERNAL:SSL,CONTROLLER:SSL"
     assert held["listener.name.client.sasl.enabled.mechanisms"] == "SCRAM-SHA-512"
@@ -173,7 +173,7 @@ def test_a_secret_is_shown_nowhere() -> None:
     assert "ann" in repr(cluster)
 
 
-def test_a_plain_cluster_needs_its_address_alone() -> None:
+def test_a_plain_cluster_needs_only_its_address() -> None:
     assert (
         Cluster("a:1,b:2").client_settings() == Cluster("a:1,b:2").java_settings() == {"bootstrap.servers": "a:1,b:2"}
     )
@@ -235,7 +235,7 @@ def test_batches_are_no_larger_than_topics_accept(largest: int, batch: int) -> N
     assert ProducerSettings().within(largest) == ProducerSettings(batch=batch)
 
 
-def test_a_child_is_told_where_its_topics_are_and_what_they_accept() -> None:
+def test_a_child_gets_its_topics_and_what_they_accept() -> None:
     ends = KafkaEndpoints(Cluster("a:1", SCRAM), {"purchases": "in"}, "out", "avro", "group", 200_000)
     assert KafkaEndpoints.from_wire(ends.wire()) == ends
 
@@ -245,7 +245,7 @@ def test_a_broker_may_have_other_settings() -> None:
     assert (held["message.max.bytes"], held["log.retention.ms"]) == ("200000", "1000")
 
 
-def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None:
+def test_the_end_of_a_response_contains_how_long_a_quota_delays_the_client() -> None:
     batch = struct.pack(">ihqqq", 0, 0, 7, -1, 0) + struct.pack(">i", 0) + struct.pack(">h", -1)
     topic = protocol.text("t") + protocol.array([batch])
     answer = Response(memoryview(protocol.array([topic]) + struct.pack(">i", 1_500)))
@@ -263,6 +263,6 @@ def test_the_end_of_an_answer_tells_how_long_a_quota_delays_the_client() -> None
         (29, "rights Create, Describe, DescribeConfigs, Write, Read and Delete on topics whose names begin with"),
     ],
 )
-def test_what_a_cluster_refuses_is_told_with_what_to_do(code: int, advice: str) -> None:
+def test_what_a_cluster_refuses_is_reported_with_what_to_do(code: int, advice: str) -> None:
     assert advice in advised(BrokerError("a:1 did not take records", code, "t"))
     assert advised(TransportError("the cluster is gone")) == "the cluster is gone"

@@ -114,7 +114,7 @@ def test_paths_of_certificates_are_whole_because_children_have_other_working_fol
         assert held["ssl.ca.location"] == str(tmp_path / "ca.pem")
 
 
-def test_a_certificate_that_is_not_there_is_said_before_anything_is_tried() -> None:
+def test_a_missing_certificate_is_reported_before_anything_is_tried() -> None:
     with pytest.raises(SecretError, match=r"transport\.cluster\.authority: file /nowhere/ca\.pem does not exist"):
         resolve(options(authority="/nowhere/ca.pem"), {"KAFKA_PASSWORD": CANARY})
 
@@ -132,7 +132,7 @@ def test_a_password_in_the_experiment_is_refused_and_not_repeated(said: str) -> 
     assert CANARY not in str(wrong.value) + repr(wrong.value.problems)
 
 
-def test_the_sentence_says_how_to_do_it() -> None:
+def test_the_sentence_states_how_to_do_it() -> None:
     with pytest.raises(
         ExperimentError, match=r"a password is not allowed in the experiment file; use \{env: NAME\} or \{file: path"
     ):

@@ -30,7 +30,7 @@ def test_a_line_that_is_no_stat_line_is_refused() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="Linux alone has /proc")
-def test_our_own_stat_line_says_what_we_know_of_ourselves() -> None:
+def test_the_stat_line_of_this_process_has_its_id_and_its_times() -> None:
     stat = procfs.parse_stat(Path("/proc/self/stat").read_text())
     assert stat.parent == os.getppid()
     assert stat.core in os.sched_getaffinity(0)
@@ -89,7 +89,7 @@ def test_what_a_short_lived_child_used_still_belongs_to_its_role() -> None:
     assert ours == {1: 700_000}
 
 
-def test_foreign_time_is_what_was_neither_idle_on_a_core_nor_ours() -> None:
+def test_foreign_time_is_what_was_neither_idle_nor_used_by_a_role() -> None:
     before = Snapshot(0, {10: stat(1), 20: stat(1)}, cores={0: Core(1000, 3), 1: Core(2000, 0)})
     after = Snapshot(
         10**9,

@@ -76,7 +76,7 @@ def test_processing_time_is_counted_if_the_outputs_have_it() -> None:
     assert counted(result, 1) == {0: {1_000: 1}}
 
 
-def test_a_firing_counts_once_however_many_keys_and_parts_it_has() -> None:
+def test_a_window_result_counts_once_however_many_keys_and_parts_it_has() -> None:
     result = counts_of(
         arrival(10, [1, 2, 3], 100), arrival(11, [4], 100), arrival(1_000_001, [5], 100), arrival(12, [6], 200)
     )
@@ -84,7 +84,7 @@ def test_a_firing_counts_once_however_many_keys_and_parts_it_has() -> None:
     assert counted(result, KIND_NUMBER["event-time-windows"]) == {0: {6: 1, int(buckets.index(999_996)): 1}}
 
 
-def test_without_a_column_for_firings_every_row_is_its_own() -> None:
+def test_without_a_column_for_window_results_every_row_counts() -> None:
     for firing in (None, "no such column"):
         result = counts_of(arrival(10, [1, 2, 3]), firing=firing)
         assert by_second(result, "firings") == {0: 3}

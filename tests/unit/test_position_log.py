@@ -53,7 +53,7 @@ def test_other_notifications_are_left_to_others() -> None:
     assert log.newest() == Position({A: 1}, 10)
 
 
-def test_a_process_that_does_not_know_what_it_has_begun_reports_none() -> None:
+def test_a_process_without_a_started_position_reports_none() -> None:
     log = PositionLog()
     log.take([reported({A: 1}, 10)])
     position = log.newest()

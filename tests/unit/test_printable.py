@@ -54,7 +54,7 @@ def test_other_text_of_the_report_is_as_it_was() -> None:
     assert element("p", "عربى ✓ <b>").text == "<p>عربى ✓ &lt;b&gt;</p>"
 
 
-def test_a_document_obeys_nothing_and_says_everything() -> None:
+def test_a_document_depends_on_no_terminal_and_contains_everything() -> None:
     text = "".join(map(chr, range(1, 0xA0))) + "".join(BIDI) + "é漢"
     written = encode({"text": text})
     assert json.loads(written) == {"text": text}

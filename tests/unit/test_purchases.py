@@ -43,7 +43,7 @@ def test_words_are_those_of_splitmix64() -> None:
     assert [mix64(n * GAMMA) for n in range(1, 5)] == published
 
 
-def test_an_event_is_what_its_word_says() -> None:
+def test_an_event_follows_from_its_random_word() -> None:
     made = purchases(distribution="uniform", gem_packs=777, users=1234).events(999_990, 1_000_010)
     for row, n in enumerate(range(999_990, 1_000_010)):
         word = mix64(stream_state(7, 0) + n * GAMMA)
@@ -133,7 +133,7 @@ def test_another_seed_or_stream_is_another_stream() -> None:
         ("zipf", 3000),
     ],
 )
-def test_keys_fall_as_their_distribution_says(distribution: Distribution, keys: int) -> None:
+def test_keys_follow_their_distribution(distribution: Distribution, keys: int) -> None:
     """Chi-square against the shape; where the table rounds to 1/65536, the shape is that of the table."""
     seen = np.bincount(purchases(distribution=distribution, gem_packs=keys).events(0, 500_000)["gem_pack_id"])
     share = weights(distribution, keys).astype(float)
@@ -179,7 +179,7 @@ def test_a_single_key_is_one_key() -> None:
     assert set(purchases(distribution="single").events(0, 50_000)["gem_pack_id"].tolist()) == {0}
 
 
-def test_more_shaped_keys_than_the_table_can_hold_are_refused() -> None:
+def test_more_shaped_keys_than_the_table_has_are_refused() -> None:
     with pytest.raises(ValueError, match="at most"):
         quantiles("zipf", MOST_SHAPED + 1)
 
@@ -216,7 +216,7 @@ def test_the_workload_makes_its_stream_and_result_from_resolved_parameters() -> 
     assert answer["max_due"].max() == made["due"].max()
 
 
-def test_parameters_that_no_stream_can_be_made_of_are_refused_at_once() -> None:
+def test_parameters_that_no_stream_can_be_made_of_are_refused_immediately() -> None:
     with pytest.raises(ValueError, match="at most"):
         WindowedAggregationParams.model_validate({"gem_packs": MOST_SHAPED + 1})
     WindowedAggregationParams.model_validate({"gem_packs": MOST_SHAPED + 1, "distribution": "uniform"})

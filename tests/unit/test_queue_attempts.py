@@ -79,7 +79,7 @@ def test_a_commit_with_two_attempts_of_one_partition_is_refused() -> None:
     assert attempts.counts.refused == 1
 
 
-def test_an_aborted_batch_leaves_nothing_and_other_batches_alone() -> None:
+def test_an_aborted_batch_leaves_nothing_and_other_batches_unchanged() -> None:
     attempts = Attempts()
     sent(attempts, 0, 0, 1)
     sent(attempts, 0, 0, 2, batch=1)

@@ -19,7 +19,7 @@ def test_rows_are_seen_as_soon_as_they_are_appended_and_stay_when_it_is_closed(t
     assert read_rows(tmp_path / "j")["role"].to_pylist() == ["a", "b"] * 3
 
 
-def test_what_a_crash_tore_off_is_left_out_wherever_it_tore(tmp_path: Path) -> None:
+def test_what_a_crash_tore_off_is_omitted_wherever_it_tore(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j", SCHEMA)
     file = (tmp_path / "j").with_suffix(GROWING)
     ends = []

@@ -35,7 +35,7 @@ def test_the_shortest_file_gets_its_defaults_from_the_papers() -> None:
     assert experiment.seed == 1
 
 
-def test_several_engines_are_told_apart_by_label() -> None:
+def test_several_engines_are_distinguished_by_label() -> None:
     text = SEARCHED.replace("engine: simulated", "engines: [simulated, {name: simulated, label: b, noise: 3%}]")
     assert [(e.label, e.options["noise"]) for e in read(text).engines] == [("simulated", 0.0), ("b", 0.03)]
 
@@ -164,7 +164,7 @@ def test_the_limit_of_a_trial_follows_from_its_duration() -> None:
         ("processing-time p99.9 <= 250 ms", ("processing-time", "<=", 250e6, False, "p99.9")),
     ],
 )
-def test_objectives_mean_what_they_say(text: str, meaning: tuple[object, ...]) -> None:
+def test_objectives_are_read_exactly(text: str, meaning: tuple[object, ...]) -> None:
     found = objective(text)
     assert (found.metric, found.operator, found.threshold, found.relative, found.statistic) == meaning
     assert objective(found.text) == found
@@ -192,7 +192,7 @@ def test_a_duplicate_key_does_not_hide_other_problems() -> None:
     assert len(problems_of(SEARCHED + "seed: 1\nseed: 2\nobjectve: lost == 0\n")) == 2
 
 
-def test_overrides_change_what_the_file_says() -> None:
+def test_overrides_change_the_values_of_the_file() -> None:
     changes = ("engine.capacity=1M/s", "load.between[1]=2M/s", "objective=[lost == 0]", "trial.duration=30s")
     experiment = read(SEARCHED, overrides=changes)
     assert experiment.engines[0].options["capacity"] == 1e6
@@ -231,7 +231,7 @@ def test_every_shipped_experiment_reads_and_writes_back_as_itself(name: str) -> 
 
 @pytest.mark.parametrize("name", ["quickstart", "quickstart-kafka"])
 @pytest.mark.parametrize("trigger", [None, "4s"])
-def test_case_9_the_trigger_alone_does_not_reach_the_queue_bound_of_a_quickstart(
+def test_case_9_the_trigger_itself_does_not_reach_the_queue_bound_of_a_quickstart(
     name: str, trigger: str | None
 ) -> None:
     """A system that keeps up takes what is there at every trigger, so at most one trigger of load waits."""
@@ -262,7 +262,7 @@ def test_nothing_is_rounded_when_an_experiment_is_written() -> None:
     assert read(written) == experiment
 
 
-def test_the_schema_knows_every_key_engine_and_workload() -> None:
+def test_the_schema_contains_every_key_engine_and_workload() -> None:
     made = schema()
     text = json.dumps(made)
     assert made["$schema"].endswith("2020-12/schema")
@@ -414,13 +414,13 @@ def test_another_seed_is_refused_with_the_limit(seed: object) -> None:
         ("p95 < 2s", "event-time p95 < 2s or processing-time p95 < 2s"),
     ],
 )
-def test_an_objective_on_latency_is_told_its_two_metrics(text: str, advice: str) -> None:
+def test_an_objective_on_latency_is_refused_with_the_two_metrics(text: str, advice: str) -> None:
     (problem,) = problems_of(f"{SEARCHED}objective: {text}\n")
     assert f"is not a metric; latency is measured as {advice}; allowed: " in problem
     assert "did you mean" not in problem
 
 
-def test_settings_of_spark_may_be_numbers_and_truth_values() -> None:
+def test_settings_of_spark_may_be_numbers_and_booleans() -> None:
     options = SparkOptions.model_validate(
         {"settings": {"spark.sql.shuffle.partitions": 10, "spark.memory.fraction": 0.5, "a": True, "b": "64m"}}
     )

@@ -61,7 +61,7 @@ def test_panes_give_the_reference_result_whatever_the_windows_and_the_batches(
     assert np.array_equal(got["max_ingested"], last_read), "ingested with the cut that holds the latest event"
 
 
-def test_windows_after_a_long_pause_fire_at_once_and_empty_ones_never() -> None:
+def test_windows_after_a_long_pause_are_emitted_together_and_empty_ones_never() -> None:
     panes = Panes(1_000, 10, 2)
     one = np.array([1], np.int32)
     panes.add(one, one, np.array([5]), 7)

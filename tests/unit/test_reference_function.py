@@ -87,7 +87,7 @@ def test_slices_give_the_rows_of_one_call_and_no_call_gets_all_events(reference:
 
 
 @pytest.mark.parametrize("reference", [running_total, first_of_a_user])
-def test_a_reference_whose_rows_depend_on_more_than_their_window_gets_all_events_at_once(reference: Any) -> None:  # noqa: ANN401
+def test_a_reference_whose_rows_depend_on_more_than_their_window_gets_all_events_together(reference: Any) -> None:  # noqa: ANN401
     counted = Counted(reference)
     rows = reference_of(counted).answer(EVENTS)
     assert counted.calls[-1] == EVENTS
@@ -98,13 +98,13 @@ def reference_rows(reference: Any) -> pa.Table:  # noqa: ANN401
     return reference_of(reference).whole(EVENTS)
 
 
-def test_a_reference_without_windows_gets_all_events_at_once() -> None:
+def test_a_reference_without_windows_gets_all_events_together() -> None:
     counted = Counted(expensive)
     reference_of(counted).answer(EVENTS)
     assert counted.calls[-1] == EVENTS
 
 
-def test_few_events_are_given_at_once_without_a_sample_before() -> None:
+def test_few_events_are_given_together_without_a_sample_before() -> None:
     counted = Counted(tumbling)
     reference_of(counted).answer(ONE_CALL)
     assert counted.calls == [ONE_CALL]

@@ -121,7 +121,7 @@ def test_an_engine_that_cannot_do_what_it_should_is_as_slow_as_it_is(speed: floa
     assert paused == pytest.approx(CAPACITY * speed * (1 - 0.2 / 8), rel=0.01), "it has no speed to make it good"
 
 
-def test_a_stall_too_long_to_be_made_good_is_part_of_the_truth() -> None:
+def test_a_stall_that_cannot_be_caught_up_is_in_the_expected_times() -> None:
     truth = log(pauses={3 * SECOND: 2 * SECOND}, until=LENGTH)
     assert truth.capacity() == pytest.approx(CAPACITY * 6 / 8, rel=0.01)
 

@@ -43,7 +43,7 @@ def same(left: Columns, right: Columns) -> bool:
     return all(np.array_equal(left[name], right[name]) for name in COLUMNS)
 
 
-def test_windows_are_aligned_to_the_epoch_and_hold_what_spark_puts_into_them() -> None:
+def test_windows_are_aligned_to_the_epoch_and_contain_what_spark_puts_into_them() -> None:
     params = WindowedAggregationParams.model_validate({"window": "8s", "slide": "4s", "distribution": "single"})
     answer = Sums(params, constant(10).plan(8 * SECOND), seed=1, origin=10 * SECOND).until(80)
     assert answer["window_start"].tolist() == [4_000_000, 8_000_000, 12_000_000, 16_000_000]
@@ -62,7 +62,7 @@ def test_sums_equal_those_of_the_events_that_engines_see() -> None:
         assert answer["max_due"][row] == made["due"][held].max()
 
 
-def test_the_answer_is_the_same_however_it_is_cut() -> None:
+def test_the_reference_result_does_not_depend_on_the_cut() -> None:
     whole = reference(slide="3s").until(PLAN.total)
     cut = reference(slide="3s")
     for events in [0, 1, 16_384, 16_385, 1_000_000, 2_999_999]:
@@ -70,14 +70,14 @@ def test_the_answer_is_the_same_however_it_is_cut() -> None:
     assert same(cut.until(PLAN.total), whole)
 
 
-def test_asked_for_fewer_events_than_before_it_begins_again() -> None:
+def test_with_fewer_events_than_before_it_begins_again() -> None:
     asked = reference()
     early = asked.until(1_000_000)
     asked.until(3_000_000)
     assert same(asked.until(1_000_000), early)
 
 
-def test_totals_do_not_depend_on_how_many_events_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_totals_do_not_depend_on_how_many_events_are_added_together(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = reference(distribution="single").until(PLAN.total)
     monkeypatch.setattr(window_sums, "_MAX_CHUNK", 30_000)
     assert same(reference(distribution="single").until(PLAN.total), whole)
@@ -90,12 +90,12 @@ def test_windows_in_a_pause_of_the_load_do_not_exist() -> None:
     assert sorted(set(answer["window_start"].tolist())) == [-1_000_000, 0, 9_000_000, 10_000_000]
 
 
-def test_no_events_have_no_answer() -> None:
+def test_no_events_have_no_expected_rows() -> None:
     answer = reference().until(0)
     assert [len(answer[name]) for name in COLUMNS] == [0] * 5
 
 
-def test_another_stream_has_another_answer() -> None:
+def test_another_stream_has_another_reference_result() -> None:
     other = Sums(WindowedAggregationParams(), stream=1)
     assert not np.array_equal(other.until(100_000)["sum"], reference().until(100_000)["sum"])
 

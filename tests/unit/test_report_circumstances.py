@@ -42,13 +42,13 @@ def said(report: RunReport = RUN) -> str:
     return " | ".join(circumstances(report.findings[0], report.trials, report.asked).sentences)
 
 
-def test_case_19_the_result_says_how_often_each_end_was_measured() -> None:
+def test_case_19_the_result_states_how_often_each_end_was_measured() -> None:
     assert "the passing load was measured once, the failing load twice" in said()
     contradicted = replace(RUN, trials=(*TRIALS, failed(6, VerdictKind.SUSTAINED)))
     assert "the failing load 3 times (2 of them failed)" in said(contradicted)
 
 
-def test_case_19_the_result_says_how_much_growth_was_allowed_and_over_how_many_seconds() -> None:
+def test_case_19_the_result_states_how_much_growth_was_allowed_and_over_how_many_seconds() -> None:
     assert (
         "the queue may grow by 1 % of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
     )
@@ -60,17 +60,17 @@ def test_the_result_counts_invalid_and_undecided_trials() -> None:
     assert "of 6 trials 1 was INVALID and 2 were UNDECIDED" in said(replace(RUN, trials=(*TRIALS, *noisy)))
 
 
-def test_case_19_the_result_says_what_others_took_of_the_cores() -> None:
+def test_case_19_the_result_states_what_others_took_of_the_cores() -> None:
     assert "used up to 1.3 % of the CPU of the system under test at the two bounds (steal time up to 0.9 %)" in said()
 
 
-def test_case_19_the_result_says_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
+def test_case_19_the_result_states_how_long_micro_batches_were_against_the_trigger_at_the_passing_end() -> None:
     assert "micro-batches took 1.62 s at the passing load, 81 % of the trigger" in said()
     untriggered = held(facts=replace(WARM, micro_batches=MicroBatches(mean_ms=300.0)))
     assert "trigger" not in said(replace(RUN, trials=(untriggered, *TRIALS[1:])))
 
 
-def test_case_19_the_result_says_whether_the_warm_up_became_steady() -> None:
+def test_case_19_the_result_states_whether_the_warm_up_became_steady() -> None:
     assert "the warm-up of the system became steady after 45 s" in said()
     cold = held(facts=replace(BATCHES, warm_up=WarmUp(seconds=60, steady=False)))
     assert "the warm-up of the system did not become steady in 1 min" in said(replace(RUN, trials=(cold, *TRIALS[1:])))
@@ -81,14 +81,14 @@ def test_case_19_the_result_says_whether_the_warm_up_became_steady() -> None:
     )
 
 
-def test_without_repeated_starts_the_result_says_one_start() -> None:
+def test_without_repeated_starts_the_result_states_one_start() -> None:
     assert said().startswith("one start of the system under test")
     starts = (Start(1, 9.8e4, 1.02e5), Start(2, 1e5, 1.04e5), Start(3, 1.02e5, 1.06e5))
     thrice = replace(RUN, findings=(replace(TWICE, starts=starts),))
     assert said(thrice).startswith("3 starts: 98k/s to 102k/s, 100k/s to 104k/s and 102k/s to 106k/s")
 
 
-def test_a_simulated_run_says_nothing_of_cores_and_a_run_without_bounds_nothing_of_them() -> None:
+def test_a_simulated_run_reports_no_cores_and_a_run_without_bounds_no_bounds() -> None:
     virtual = tuple(replace(t, facts=TrialFacts(EngineFacts(simulated=True))) for t in TRIALS)
     assert "cores" not in said(replace(RUN, trials=virtual))
     nothing = replace(RUN, findings=(replace(FINDING, holds=None, fails=None),))
@@ -97,7 +97,7 @@ def test_a_simulated_run_says_nothing_of_cores_and_a_run_without_bounds_nothing_
 
 
 @pytest.mark.parametrize("rubbish", [None, "x", 7, [1], {"mean_ms": "x", "trigger_ms": None}, {"seconds": "x"}])
-def test_what_a_plug_in_says_otherwise_is_left_out(rubbish: object) -> None:
+def test_what_a_plug_in_returns_beside_that_is_omitted(rubbish: object) -> None:
     read = facts_from_json({"micro_batches": rubbish, "warmed": rubbish})
     facts = replace(EXPLAINED, micro_batches=read.micro_batches, warm_up=read.warm_up)
     assert "trigger" not in said(replace(RUN, trials=(held(facts=facts), *TRIALS[1:])))

@@ -62,7 +62,7 @@ class Reader(HTMLParser):
         return re.sub(r"\s+", " ", " ".join(self.words))
 
 
-def test_the_page_says_everything_that_was_asked_of_it() -> None:
+def test_the_page_contains_every_part() -> None:
     text = Reader(page()).text
     for said in (
         "Sustainable throughput: 100k events/s passed, 104k events/s failed (4.0 % apart).",
@@ -168,7 +168,7 @@ def test_another_workload_has_no_tables_of_karimov() -> None:
     assert "Karimov" not in Reader(page(replace(REPORT, asked=other))).text
 
 
-def test_other_windows_than_the_papers_are_said_to_be_others() -> None:
+def test_other_windows_than_the_papers_are_reported_to_be_others() -> None:
     assert REPORT.asked is not None
     other = replace(REPORT.asked, workload=replace(REPORT.asked.workload, params={"window": 1, "slide": 1}))
     assert "8 s every 4 s, are not those of this run" in Reader(page(replace(REPORT, asked=other))).text
@@ -178,7 +178,7 @@ def marks(svg: str) -> list[str]:
     return re.findall(r'class="mark (\w+)"', svg)
 
 
-def test_the_picture_has_a_mark_for_every_trial_and_the_bracket() -> None:
+def test_the_chart_has_a_mark_for_every_trial_and_the_bounds() -> None:
     picture = bracket_picture(view_run(REPORT).findings[0])
     assert picture is not None
     assert marks(picture.text) == ["overloaded", "sustained", "overloaded", "sustained"]
@@ -203,7 +203,7 @@ def test_where_fewer_is_harder_the_failing_end_may_lie_left() -> None:
     assert bracket_picture(view.findings[0]) is not None
 
 
-def test_a_count_has_no_ticks_between_whole_numbers() -> None:
+def test_an_axis_of_counts_has_only_whole_numbers() -> None:
     view = view_run(REPORT).findings[0]
     rows = tuple(replace(row, at=at) for row, at in zip(view.rows, (1.0, 2.0, 3.0, 4.0), strict=True))
     picture = bracket_picture(replace(view, rows=rows, unit="count", ends=(3.0, 4.0)))
@@ -212,6 +212,6 @@ def test_a_count_has_no_ticks_between_whole_numbers() -> None:
     assert {float(text) for text in re.findall(r'text-anchor="middle">([\d.]+)<', axis)} == {1.0, 2.0, 3.0, 4.0}
 
 
-def test_one_value_alone_has_no_picture() -> None:
+def test_a_single_value_has_no_chart() -> None:
     view = view_run(REPORT).findings[0]
     assert bracket_picture(replace(view, rows=view.rows[:1], ends=(None, None))) is None

@@ -28,19 +28,19 @@ from streamgauge.store.facts import facts_from_json
 
 
 class TestWhyItStoppedThere:
-    def test_the_trial_at_the_failing_end_speaks_with_the_largest_share_first(self) -> None:
+    def test_the_trial_at_the_failing_bound_is_explained_with_the_largest_share_first(self) -> None:
         found = limits_of(FINDING, REPORT.trials)
         assert found is not None
         assert (found.trial, found.where, found.load) == (3, "fails", "104k/s")
         assert [(limit.what, limit.share) for limit in found.limits] == [("core", 0.97), ("python", 0.31)]
 
-    def test_where_nothing_fails_the_holding_trial_speaks(self) -> None:
+    def test_if_nothing_fails_the_passing_trial_is_explained(self) -> None:
         only = judged(2, 1e5, VerdictKind.SUSTAINED, "confirm", facts=EXPLAINED)
         found = limits_of(replace(FINDING, fails=None, status="all-hold"), [only])
         assert found is not None
         assert (found.trial, found.where) == (2, "holds")
 
-    def test_the_busy_share_of_the_cores_is_told_for_any_engine(self) -> None:
+    def test_the_busy_share_of_the_cores_is_shown_for_any_engine(self) -> None:
         silent = judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=TrialFacts(sut_cores=(1, 2)))
         assert busy_share(silent) == pytest.approx(0.45)  # 0.9 of two cores
         found = limits_of(FINDING, [silent])
@@ -65,7 +65,7 @@ class TestWhyItStoppedThere:
     @pytest.mark.parametrize(
         "rubbish", [None, "x", 7, [None], [{"what": "core"}], [{"sentence": " "}], [{"sentence": 3}], {"a": 1}]
     )
-    def test_an_explanation_that_is_none_is_left_out(self, rubbish: object) -> None:
+    def test_an_explanation_that_is_none_is_omitted(self, rubbish: object) -> None:
         facts = facts_from_json({"explanation": rubbish})
         assert limits_of(FINDING, [judged(3, 1.04e5, VerdictKind.OVERLOADED, facts=facts)]) is None
 
@@ -121,7 +121,7 @@ class TestLatency:
         quiet = replace(held, measurement=replace(held.measurement, foreign_share=0.04, run_delay_share=0.09))
         assert footnote(latency_lines(replace(FINDING, also=()), [quiet])) == ""
 
-    def test_of_several_proving_trials_the_longest_speaks(self) -> None:
+    def test_of_several_trials_at_a_bound_the_longest_is_explained(self) -> None:
         short = replace(REPORT.trials[1], measurement=replace(REPORT.trials[1].measurement, judged_seconds=3))
         long = judged(7, 1e5, VerdictKind.SUSTAINED, "confirm")
         finding = replace(FINDING, holds=Bound(1e5, (2, 7)), also=())
@@ -191,7 +191,7 @@ class TestWhatWasChecked:
                 "Outputs of INVALID trials, whose cause is unknown: 1 lost, 0 duplicate, 0 wrong."
             )
 
-    def test_unchecked_is_said_with_the_reason(self) -> None:
+    def test_unchecked_is_reported_with_the_reason(self) -> None:
         plain = replace(REPORT.trials[0], outcome=Outcome())
         own = replace(plain, trial=replace(plain.trial, options={"pipeline": "my_job.py:orders"}))
         crashed = replace(plain, outcome=Outcome("crashed"))
@@ -237,7 +237,7 @@ class TestWhereTheSecondsWent:
         assert spent.other == pytest.approx(10.0)
         assert spent.other_is.startswith("starting, drain and checking")
 
-    def test_the_pause_before_a_resume_is_nobodys(self) -> None:
+    def test_the_pause_before_a_resume_counts_for_no_part(self) -> None:
         first, day = LOAD_BEGAN, 86_400 * SECOND
         begun = [first - 10 * SECOND, first + day - 7 * SECOND]
         starts = [(first, begun[0]), (first + 40 * SECOND, begun[0]), (first + day, begun[1])]
@@ -251,7 +251,7 @@ class TestWhereTheSecondsWent:
         assert spent.sentence.startswith("127 s in 2 run segments, ")
         assert spent.sentence.endswith("without the pauses between them; 71% of them in measurement phases.")
 
-    def test_virtual_seconds_are_called_imagined(self) -> None:
+    def test_simulated_seconds_are_named_as_such(self) -> None:
         virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts=TrialFacts(EngineFacts(simulated=True)))
         spent = time_breakdown(replace(REPORT, trials=(virtual,)))
         assert spent.other is None
@@ -271,7 +271,7 @@ class TestWhatItWasMeasuredOn:
         assert told["objective"] == "lag-trend <= 1%"
         assert told["software"] == "PySpark 4.3.0"
 
-    def test_settings_are_flat_and_without_what_is_told_elsewhere(self) -> None:
+    def test_settings_are_flat_and_without_what_other_lines_show(self) -> None:
         [(label, pairs)] = settings(REPORT)
         assert label == "simulated"
         assert ("settings.spark.sql.shuffle.partitions", "1") in pairs
@@ -309,7 +309,7 @@ class TestWhatItWasMeasuredOn:
         said = dict(measured_on(replace(REPORT, trials=tuple(trials))))["resolution"]
         assert said.endswith("; the broker had appended 99 % of the events of every trial within 31 ms")
 
-    def test_case_9_the_report_says_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
+    def test_case_9_the_report_states_which_queue_is_meant_in_each_mode_of_spark(self) -> None:
         engines = [EngineFacts("spark", queue=QUEUE_IS[mode]) for mode in ("micro-batch", "real-time")]
         facts = [TrialFacts(engine, send_interval_ns=10_000_000) for engine in engines]
         trials = tuple(judged(n, 1e5, VerdictKind.SUSTAINED, facts=facts[n % 2]) for n in range(4))
@@ -327,7 +327,7 @@ class TestCharts:
     def test_the_trials_of_the_finding_come_first_then_all_others(self) -> None:
         assert [(w.number, w.role) for w in charted_trials(REPORT)] == [(2, "holds"), (4, "90%"), (3, "fails"), (1, "")]
 
-    def test_a_page_carries_so_many_trials_and_no_more(self) -> None:
+    def test_a_page_has_at_most_so_many_trials(self) -> None:
         many = tuple(replace(REPORT.trials[0], trial=replace(REPORT.trials[0].trial, number=n)) for n in range(5, 200))
         wanted = charted_trials(replace(REPORT, trials=(*REPORT.trials, *many)))
         assert len(wanted) == MOST_TRIALS

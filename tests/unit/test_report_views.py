@@ -78,14 +78,14 @@ def test_no_line_is_wider_than_the_terminal_and_nothing_is_lost(width: int) -> N
     assert any(line.endswith("end") for line in lines)
 
 
-def test_several_engines_are_told_apart() -> None:
+def test_several_engines_are_distinguished() -> None:
     both = replace(REPORT, findings=(FINDING, replace(FINDING, engine="other")))
     lines = shown(both).splitlines()
     assert "simulated" in lines
     assert "other" in lines
 
 
-def test_an_early_end_is_said() -> None:
+def test_an_early_end_is_reported() -> None:
     assert "Ended early: the budget of 1m is spent." in shown(replace(REPORT, ended="the budget of 1m is spent"))
 
 
@@ -104,7 +104,7 @@ def test_the_document_is_strict_json_and_names_what_proves_each_end() -> None:
     assert document["trials"][0]["measured"]["latencies"]["event-time"]["most"] is None
 
 
-def test_a_plain_measurement_has_the_trials_of_its_value_alone() -> None:
+def test_a_fixed_measurement_has_only_the_trials_of_its_value() -> None:
     points = tuple(
         replace(FINDING, line=f"load={value:g}", status="measured", holds=None, fails=None) for value in (1e5, 1e6)
     )

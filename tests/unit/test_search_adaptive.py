@@ -54,7 +54,7 @@ def test_four_trials_find_a_boundary_that_the_first_one_sees() -> None:
     assert finding.width <= 0.05
 
 
-def test_the_first_trial_overloads_at_the_hard_end() -> None:
+def test_the_first_trial_overloads_at_the_highest_value() -> None:
     _, past = found(QUESTION, judge())
     assert requested(past)[0] == ("estimate", 5_000_000.0)
 
@@ -79,7 +79,7 @@ def test_both_ends_are_proven_half_a_precision_from_the_estimate() -> None:
 
 
 @pytest.mark.parametrize(("precision", "error"), [(0.2, 0.01), (0.05, 0.01), (0.02, 0.001)])
-def test_the_bracket_is_as_narrow_as_the_experiment_asks(precision: float, error: float) -> None:
+def test_the_bounds_are_as_close_as_the_experiment_requests(precision: float, error: float) -> None:
     finding = only(experiment(span=RANGE, strategy="adaptive", precision=precision), judge(error=error))
     assert finding.status == "bracketed"
     assert finding.width is not None
@@ -96,7 +96,9 @@ def test_a_noisy_estimate_is_made_sharper_by_measuring_a_failing_load_again() ->
 
 
 @pytest.mark.parametrize("precision", [0.001, 0.005, 0.01])
-def test_bounds_stay_wider_than_asked_where_the_trials_do_not_support_them_and_say_why(precision: float) -> None:
+def test_bounds_stay_wider_than_requested_where_the_trials_do_not_support_them_and_have_the_reason(
+    precision: float,
+) -> None:
     (finding,), past = found(experiment(span=RANGE, strategy="adaptive", precision=precision), judge())
     assert finding.status == "wide"
     assert finding.width is not None
@@ -106,7 +108,7 @@ def test_bounds_stay_wider_than_asked_where_the_trials_do_not_support_them_and_s
 
 
 @pytest.mark.parametrize("precision", [0.001, 0.01])
-def test_bounds_that_are_asked_to_be_too_narrow_contain_the_truth_all_the_same(precision: float) -> None:
+def test_bounds_that_are_requested_too_close_contain_the_true_limit_all_the_same(precision: float) -> None:
     """Before, all of ten such results missed the truth: of many trials beside the limit, some are wrong."""
     results = [find(seed, 0.05, precision) for seed in range(20)]
     assert all(result.contains for result in results)
@@ -122,7 +124,7 @@ def test_both_ends_are_proven_by_full_length_trials() -> None:
 
 
 @pytest.mark.parametrize("sees", [0.5, 0.8, 0.93, 0.97, 1.03, 1.07, 1.3, 2.0])
-def test_an_estimate_that_is_off_costs_trials_and_not_the_truth(sees: float) -> None:
+def test_a_wrong_estimate_costs_trials_and_not_correctness(sees: float) -> None:
     (finding,), past = found(QUESTION, judge(sees=sees))
     assert finding.holds is not None
     assert finding.fails is not None
@@ -140,7 +142,7 @@ def test_an_estimate_that_full_length_trials_refute_is_given_up_for_halving() ->
     assert len(past) <= 20
 
 
-def test_where_the_noise_forbids_an_answer_the_ends_move_away_and_the_finding_says_why() -> None:
+def test_if_the_noise_allows_no_answer_the_bounds_move_apart_and_the_finding_has_the_reason() -> None:
     (finding,), past = found(QUESTION, judge(unclear=0.04))
     assert finding.status == "wide"
     assert finding.holds is not None
@@ -150,7 +152,7 @@ def test_where_the_noise_forbids_an_answer_the_ends_move_away_and_the_finding_sa
     assert len(past) < 15
 
 
-def test_when_the_hard_end_holds_nothing_else_is_asked_but_its_proof() -> None:
+def test_when_the_highest_value_passes_only_its_confirmation_is_requested() -> None:
     finding, past = only(QUESTION, judge(1e9)), found(QUESTION, judge(1e9))[1]
     assert finding.status == "all-hold"
     assert requested(past) == [("estimate", 5_000_000.0), ("confirm", 5_000_000.0)]
@@ -167,7 +169,7 @@ def test_without_any_estimate_the_search_still_finds_the_boundary() -> None:
     assert finding.holds.value <= TRUTH < finding.fails.value
 
 
-def test_a_verdict_far_on_the_wrong_side_of_a_sharp_estimate_is_asked_again() -> None:
+def test_a_verdict_that_contradicts_a_precise_estimate_is_measured_again() -> None:
     first: list[float] = []
 
     def once_wrong(request: TrialRequest) -> Verdict:
@@ -248,7 +250,7 @@ def test_however_wrong_the_estimates_are_the_search_ends_inside_its_range_and_ag
         assert finding.fails is None or finding.fails.value > truth, seed
 
 
-def test_random_simulated_engines_are_bracketed_with_the_truth_inside() -> None:
+def test_bounds_of_random_simulated_engines_contain_the_true_limit() -> None:
     results = [find(seed, 0.05) for seed in range(200)]
     missed = [r.seed for r in results if not r.contains]
     wide = [r.seed for r in results if r.width > 0.05 * 1.0001]

@@ -29,7 +29,7 @@ def test_a_grid_steps_by_the_precision_and_ends_at_the_end() -> None:
     assert grid(5, 5, 0.1) == (5,)
 
 
-def test_a_range_of_counts_is_whole_numbers_as_close_as_the_precision_asks() -> None:
+def test_a_range_of_counts_is_whole_numbers_as_close_as_the_precision_requires() -> None:
     assert listed(Span(between=(1, 5)), "count", 0.05) == (1, 2, 3, 4, 5)
     wide = listed(Span(between=(1, 100_000)), "count", 0.05)
     assert wide[0] == 1
@@ -44,7 +44,7 @@ UP_TO_THE_END = (
 )
 
 
-def test_sustainable_throughput_reads_as_a_bracket_of_the_load() -> None:
+def test_sustainable_throughput_is_a_pair_of_loads() -> None:
     finding = only(
         experiment(span=Span(values=(712_000.0, 746_000.0, 800_000.0))), lambda a: verdict(a.value < 730_000)
     )
@@ -53,7 +53,7 @@ def test_sustainable_throughput_reads_as_a_bracket_of_the_load() -> None:
     assert finding.notes == ()
 
 
-def test_when_all_hold_the_finding_says_which_end_to_move() -> None:
+def test_when_all_pass_the_finding_names_the_end_to_move() -> None:
     for strategy in STRATEGIES:
         finding = only(experiment(span=RANGE, strategy=strategy), lambda _: HOLDS)
         assert finding.status == "all-hold"
@@ -81,12 +81,12 @@ def test_case_14_a_search_that_holds_up_to_the_maximum_reliable_load_is_limited_
     assert exit_code_of([finding], {result.trial: result.verdict for result in past}) is ExitCode.OK
 
 
-def test_case_14_a_ceiling_above_the_range_limits_nothing() -> None:
+def test_case_14_a_maximum_rate_above_the_range_limits_nothing() -> None:
     finding = only(replace(experiment(span=RANGE, strategy="adaptive"), ceiling=6_000_000.0), lambda _: HOLDS)
     assert finding.sentence == UP_TO_THE_END
 
 
-def test_when_none_holds_the_finding_says_which_end_to_move() -> None:
+def test_when_none_passes_the_finding_names_the_end_to_move() -> None:
     for strategy in STRATEGIES:
         finding = only(experiment(span=RANGE, strategy=strategy), lambda _: FAILS)
         assert finding.status == "none-holds"
@@ -132,7 +132,7 @@ def test_an_undecided_lower_load_leaves_its_gap_to_the_next() -> None:
     assert findings[1].sentence == "load 20/s needs 3 instances (2 fail)"
 
 
-def test_capacity_has_one_bracket_for_each_number_of_instances() -> None:
+def test_capacity_has_one_bounds_for_each_number_of_instances() -> None:
     question = experiment("capacity", RANGE, instances=Span(values=(1.0, 4.0)))
     findings, _ = found(question, lambda request: verdict(request.value <= 100_000 * dict(request.fixed)["instances"]))
     assert [f.line for f in findings] == ["instances=1", "instances=4"]
@@ -168,7 +168,7 @@ def test_the_greatest_height_is_a_whole_number(strategy: Strategy) -> None:
     assert finding.status == "bracketed"
 
 
-def test_a_plain_measurement_asks_every_load_with_every_number_of_instances() -> None:
+def test_a_fixed_measurement_has_every_load_with_every_number_of_instances() -> None:
     question = experiment("nothing", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)), repetitions=2)
     findings, past = found(question, lambda request: verdict(request.value <= 10 * dict(request.fixed)["instances"]))
     assert [(dict(t.ask.fixed)["instances"], t.ask.value, t.ask.repetition) for t in past] == [
@@ -198,7 +198,7 @@ def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
     assert findings[0].sentence == "measured at 200/s, every objective was met"
 
 
-def test_adaptive_on_a_list_goes_where_the_overload_points() -> None:
+def test_adaptive_on_a_list_continues_near_the_estimate() -> None:
     values = tuple(float(v) for v in range(10, 1000, 10))
     requested: list[float] = []
 

@@ -29,7 +29,9 @@ def judge(error: float | None) -> Answer:
 
 
 @pytest.mark.parametrize("strategy", GRIDS)
-def test_case_5_a_grid_is_no_finer_than_two_loads_can_be_told_apart_and_the_result_says_why(strategy: Strategy) -> None:
+def test_case_5_a_grid_is_no_finer_than_two_loads_can_be_distinguished_and_the_result_has_the_reason(
+    strategy: Strategy,
+) -> None:
     question = experiment(span=RANGE, strategy=strategy, precision=0.001)
     (finding,), past = found(question, judge(None))
     assert finding.width is not None
@@ -39,7 +41,7 @@ def test_case_5_a_grid_is_no_finer_than_two_loads_can_be_told_apart_and_the_resu
 
 
 @pytest.mark.parametrize("strategy", GRIDS)
-def test_case_5_bounds_of_a_grid_that_are_closer_than_the_noise_allows_say_that_they_are_uncertain(
+def test_case_5_bounds_of_a_grid_that_are_closer_than_the_noise_allows_state_that_they_are_uncertain(
     strategy: Strategy,
 ) -> None:
     question = experiment(span=RANGE, strategy=strategy, precision=0.02)
@@ -51,7 +53,7 @@ def test_case_5_bounds_of_a_grid_that_are_closer_than_the_noise_allows_say_that_
 
 
 @pytest.mark.parametrize("strategy", [*GRIDS, "binary", "adaptive"])
-def test_case_5_neighbours_of_a_list_that_are_too_close_keep_their_place_and_the_result_says_so(
+def test_case_5_neighbours_of_a_list_that_are_too_close_keep_their_place_and_the_result_reports_it(
     strategy: Strategy,
 ) -> None:
     """The user chose the values, so both stay bounds."""
@@ -72,6 +74,6 @@ def test_case_5_neighbours_of_a_list_that_are_far_apart_need_no_remark(strategy:
         assert not finding.notes
 
 
-def test_case_5_a_grid_of_another_dimension_is_as_fine_as_it_was_asked_for() -> None:
+def test_case_5_a_grid_of_another_dimension_is_as_fine_as_requested() -> None:
     question = experiment("extreme", Span(between=(100.0, 101.0)), "linear", dimension=FREQUENCY, precision=0.001)
     assert len(axes_of(question)[0].values) == 11

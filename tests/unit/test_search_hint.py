@@ -48,14 +48,14 @@ def test_a_hint_that_was_wrong_is_left_behind_in_few_steps(hint: float) -> None:
 
 @pytest.mark.parametrize("carries", [0.98, 1.03, 1.1])
 @pytest.mark.parametrize("hint", [700_000.0, 930_000.0, 1_100_000.0, 1_800_000.0])
-def test_the_cpu_time_of_an_event_says_how_far_the_next_step_goes(hint: float, carries: float) -> None:
+def test_the_cpu_time_of_an_event_states_how_far_the_next_step_goes(hint: float, carries: float) -> None:
     values, (holds, fails) = searched(hint, carries * TRUTH)
     assert len(values) <= 6, values
     assert holds <= TRUTH < fails
     assert fails / holds <= 1.05
 
 
-def test_the_latest_trials_say_what_an_event_costs() -> None:
+def test_the_latest_trials_give_the_cost_of_an_event() -> None:
     """A program on a virtual machine becomes faster for minutes: the first trials see less than the limit."""
     question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
     search, seen = build(question, "spark", 880_000.0), iter([0.92, 0.96, 0.98, *[0.99] * 9])
@@ -127,7 +127,7 @@ def test_steps_grow_while_nothing_can_be_decided() -> None:
 
 @pytest.mark.parametrize("hint", [900_000.0, 970_000.0, 1_010_000.0, 1_200_000.0])
 @pytest.mark.parametrize(("precision", "status"), [(0.001, "wide"), (0.02, "bracketed")])
-def test_case_5_bounds_from_a_hint_are_no_closer_than_trials_can_tell_apart(
+def test_case_5_bounds_from_a_hint_are_no_closer_than_trials_can_distinguish(
     precision: float, status: str, hint: float
 ) -> None:
     question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive", precision=precision)
@@ -152,7 +152,7 @@ def test_without_a_hint_nothing_changes() -> None:
     assert searched(0.0)[0][0] == 5_000_000
 
 
-def test_the_forecast_believes_in_a_hint_as_far_as_hints_go() -> None:
+def test_the_forecast_uses_a_hint_with_the_error_of_hints() -> None:
     question = experiment(span=Span((50_000.0, 5_000_000.0)), strategy="adaptive")
     assert build(question, "spark", 1_000_000.0).forecast().likely_trials <= 5
 

@@ -31,7 +31,7 @@ def searched(seed: int, precision: str, hint: float = 0.0) -> Finding:
 
 @pytest.mark.parametrize("precision", ["0.1%", "1%"])
 @pytest.mark.parametrize("seed", range(1, 11))
-def test_case_5_the_simulated_quickstart_contains_the_truth_and_says_why_its_bounds_are_wider(
+def test_case_5_the_simulated_quickstart_contains_the_true_limit_and_explains_why_its_bounds_are_wider(
     seed: int, precision: str
 ) -> None:
     """Before, all of ten results missed the truth at 0.1 %, five of them without a remark, and one at 1 %."""
@@ -44,7 +44,9 @@ def test_case_5_the_simulated_quickstart_contains_the_truth_and_says_why_its_bou
 
 
 @pytest.mark.parametrize(("seed", "hint"), [(3, 0.97), (4, 1.01), (66, 1.024), (110, 1.125)])
-def test_case_5_a_search_with_a_hint_contains_the_truth_and_measures_both_ends_twice(seed: int, hint: float) -> None:
+def test_case_5_a_search_with_a_hint_contains_the_true_limit_and_measures_both_ends_twice(
+    seed: int, hint: float
+) -> None:
     """Before, the last two passed at 0.2 to 0.4 % above the limit, in one trial of each passing end."""
     finding = searched(seed, "0.1%", hint * TRUTH)
     assert finding.holds is not None

@@ -32,7 +32,7 @@ def judge(law: Callable[[float], float], *, estimates: bool = True) -> Callable[
 
 @pytest.mark.parametrize("estimates", [True, False])
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_demand_is_the_fewest_instances_that_hold_also_if_the_most_do_not(
+def test_the_demand_is_the_fewest_instances_that_pass_even_if_the_most_do_not(
     strategy: Strategy, estimates: bool
 ) -> None:
     law = usl(300e3, 0.1, 0.01)
@@ -65,7 +65,7 @@ def test_every_peak_of_the_law_is_found(strategy: Strategy, estimates: bool) -> 
                 assert finding.holds.value == min(fit), (coherence, load)
 
 
-def test_a_range_that_is_too_small_costs_a_few_trials_more_where_the_trials_tell_what_was_carried() -> None:
+def test_a_range_that_is_too_small_costs_a_few_more_trials_if_they_show_the_processing_rate() -> None:
     question = experiment("demand", Span(values=(10e6,)), "binary", instances=RANGE)
     findings, past = found(question, judge(usl(100e3, 0.02, 0.0)))
     assert findings[0].sentence == (
@@ -75,7 +75,7 @@ def test_a_range_that_is_too_small_costs_a_few_trials_more_where_the_trials_tell
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_where_no_number_of_instances_holds_and_more_are_slower_nobody_is_told_to_add_some(strategy: Strategy) -> None:
+def test_if_no_number_of_instances_passes_and_more_are_slower_no_advice_adds_some(strategy: Strategy) -> None:
     question = experiment("demand", Span(values=(2e6,)), strategy, instances=RANGE)
     finding = only(question, judge(usl(300e3, 0.1, 0.01)))
     assert finding.status == "none-holds"

@@ -72,7 +72,7 @@ def test_every_strategy_measures_the_shares_last_and_finds_what_it_would_find_wi
 
 @pytest.mark.parametrize("beside", [FAILS, UNDECIDED, CRASHES])
 @pytest.mark.parametrize("strategy", SEARCHING)
-def test_a_share_that_does_not_hold_is_a_note_and_not_a_new_search(strategy: Strategy, beside: Verdict) -> None:
+def test_a_share_that_does_not_pass_is_a_note_and_not_a_new_search(strategy: Strategy, beside: Verdict) -> None:
     (plain,), before = found(question(strategy, also=()), truth())
     (finding,), past = found(question(strategy, also=(0.9,)), truth(beside=beside))
     assert len(past) == len(before) + 1
@@ -101,7 +101,7 @@ def test_an_invalid_share_is_repeated_and_another_trial_counts() -> None:
     assert not any("90 %" in note for note in finding.notes)
 
 
-def test_a_share_that_stays_invalid_leaves_the_bracket_with_a_note() -> None:
+def test_a_share_that_stays_invalid_leaves_the_bounds_with_a_note() -> None:
     (plain,), before = found(question(also=()), truth())
     (finding,), past = found(question(), truth(beside=INVALID))
     assert len(past) == len(before) + 2 * 3
@@ -115,7 +115,7 @@ def test_wrong_output_at_a_share_is_wrong_output() -> None:
     assert "12 outputs are wrong" in finding.sentence
 
 
-def test_a_run_that_ends_before_the_shares_are_measured_keeps_its_bracket_and_says_so() -> None:
+def test_a_run_that_ends_before_the_shares_are_measured_keeps_its_bounds_and_reports_it() -> None:
     search = build(question(also=(0.9,)), "simulated")
     past = play(search, truth())[:-1]
     (finding,) = search.findings(past, "the budget of 5m is spent")
@@ -178,7 +178,7 @@ trial: {duration: 30s}
 """
 
 
-def test_a_run_in_virtual_time_measures_at_ninety_percent_and_resumes_to_it(tmp_path: Path) -> None:
+def test_a_run_that_is_simulated_measures_at_ninety_percent_and_resumes_to_it(tmp_path: Path) -> None:
     experiment, store, now = read(FILE), Store(tmp_path), datetime(2026, 11, 16, tzinfo=UTC)
     one, other = (store.create(experiment, FILE, {}, now, token) for token in ("one", "other"))
     complete = explore(experiment, one)
@@ -195,7 +195,7 @@ def test_a_run_in_virtual_time_measures_at_ninety_percent_and_resumes_to_it(tmp_
     assert explore(experiment, other).findings == complete.findings
 
 
-def test_a_confirmation_that_was_as_near_as_the_precision_tells_is_the_measurement() -> None:
+def test_a_confirmation_within_half_the_precision_is_the_measurement() -> None:
     axis = SearchAxis("load", "rate", upwards=True, easy=10.0, hard=5_000.0)
 
     def trial_result(value: float, number: int, purpose: Purpose = "confirm", *, holds: bool = True) -> TrialResult:

@@ -36,7 +36,7 @@ def searched(answer: Answer, question: Experiment = QUESTION, ended: str = "", m
     return finding
 
 
-def test_case_18_every_start_asks_its_own_trials_whatever_the_others_found() -> None:
+def test_case_18_every_start_requests_its_own_trials_whatever_the_others_found() -> None:
     past = play(build(QUESTION, "spark", 1_000_000.0, 0), holds_up_to(980_000.0))
     later = play(build(QUESTION, "spark", 1_000_000.0, 2), holds_up_to(0, 0, 980_000.0), past)[len(past) :]
     assert [result.ask.value for result in later] == [result.ask.value for result in past]

@@ -79,7 +79,7 @@ def test_two_values_in_a_row_that_stay_invalid_end_the_search_and_keep_what_is_k
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("unmeasured", [1, 2, 3, 4, 5])
-def test_case_14_the_search_goes_on_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
+def test_case_14_the_search_continues_without_a_load_that_stays_invalid(strategy: Strategy, unmeasured: int) -> None:
     """Loads up to 3 hold; one load could not be measured, in three trials."""
     finding = only(
         experiment(strategy=strategy),
@@ -133,7 +133,7 @@ def test_a_load_whose_confirmation_stays_invalid_is_no_bound(strategy: Strategy)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_falsified_output_stops_the_search_at_once(strategy: Strategy) -> None:
+def test_falsified_output_stops_the_search_immediately(strategy: Strategy) -> None:
     question = experiment("capacity", strategy=strategy, instances=Span(values=(1.0, 2.0, 3.0)))
     findings, past = found(
         question, lambda request: FALSIFIED if dict(request.fixed)["instances"] == 2 else verdict(request.value <= 3)
@@ -165,7 +165,7 @@ def test_an_undecided_value_of_a_list_is_skipped_and_named(strategy: Strategy, b
         assert finding.status == {0: "none-holds", 5: "all-hold"}.get(boundary, "bracketed")
 
 
-def test_a_line_without_any_decision_says_so() -> None:
+def test_a_line_without_any_decision_reports_it() -> None:
     for strategy, span in product(STRATEGIES, (Span(values=(1.0, 2.0)), RANGE)):
         finding = only(experiment(span=span, strategy=strategy), lambda _: UNDECIDED)
         assert finding.status == "wide"
@@ -175,7 +175,7 @@ def test_a_line_without_any_decision_says_so() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("value", [1.0, 2.0, 3.0, 4.0])
-def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: Strategy, value: float) -> None:
+def test_a_confirmation_that_contradicts_a_probe_counts_and_is_reported(strategy: Strategy, value: float) -> None:
     """The short trials all say 1 … 3 hold; at full length one of the values turns out otherwise."""
     truth = holds_up_to(3)
     short = {request: truth(TrialRequest("load", value, "probe")) for request in ("probe", "estimate")}
@@ -191,7 +191,7 @@ def test_a_confirmation_that_contradicts_a_probe_counts_and_is_told(strategy: St
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_truth_that_is_not_monotone_ends_and_keeps_below_the_easiest_known_failure(strategy: Strategy) -> None:
+def test_every_limit_that_is_not_monotone_ends_below_the_easiest_known_failure(strategy: Strategy) -> None:
     question = experiment(strategy=strategy)
     for table in product((True, False), repeat=5):
         findings, past = found(question, lambda request, table=table: verdict(table[int(request.value) - 1]))  # type: ignore[misc]
@@ -220,7 +220,7 @@ def test_a_confirmation_that_stays_undecided_outweighs_a_probe_that_held() -> No
     assert f"3/s could not be decided (trial {full_length}): {UNDECIDED.reasons[0]}" in finding.notes
 
 
-def test_an_undecided_value_that_turns_out_to_lie_outside_does_not_widen_the_bracket() -> None:
+def test_an_undecided_value_outside_of_the_bounds_does_not_widen_them() -> None:
     values: list[float] = []
 
     def answer(request: TrialRequest) -> Verdict:
@@ -234,7 +234,7 @@ def test_an_undecided_value_that_turns_out_to_lie_outside_does_not_widen_the_bra
     assert finding.holds.value <= 20_000 < finding.fails.value
 
 
-def test_repetitions_decide_by_majority_and_a_disagreement_is_told() -> None:
+def test_repetitions_decide_by_majority_and_a_disagreement_is_reported() -> None:
     question = experiment(strategy="full", repetitions=3)
 
     def wavering(request: TrialRequest) -> Verdict:
@@ -291,7 +291,7 @@ def test_a_crash_at_a_high_load_is_a_failure_but_at_the_lowest_the_system_is_bro
     assert "exited with code 137" in low.sentence
 
 
-def test_for_demand_only_the_lowest_load_tells_a_broken_system() -> None:
+def test_for_demand_only_the_lowest_load_shows_a_broken_system() -> None:
     question = experiment("demand", Span(values=(10.0, 20.0)), instances=Span(values=(1.0, 2.0)))
     findings, _ = found(question, lambda request: CRASHES if dict(request.fixed)["load"] == 20 else HOLDS)
     assert [f.status for f in findings] == ["all-hold", "none-holds"]
@@ -299,7 +299,7 @@ def test_for_demand_only_the_lowest_load_tells_a_broken_system() -> None:
     assert findings[0].status == "failed"
 
 
-def test_a_spent_budget_leaves_the_bracket_so_far() -> None:
+def test_a_spent_budget_leaves_the_bounds_so_far() -> None:
     question = experiment("capacity", RANGE, instances=Span(values=(1.0, 2.0)))
     search = build(question, "simulated")
     past = play(search, holds_up_to(700_000))

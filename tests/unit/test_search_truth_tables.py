@@ -66,7 +66,7 @@ def assert_proven(finding: Finding, past: list[TrialResult], judge: Judge) -> No
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("lower_bound", [True, False])
-def test_demand_is_the_fewest_instances_that_hold_each_load(strategy: Strategy, lower_bound: bool) -> None:
+def test_demand_is_the_fewest_instances_that_sustain_each_load(strategy: Strategy, lower_bound: bool) -> None:
     for loads, counts in SIZES:
         search = searches("demand", loads, counts, strategy, lower_bound)
         for table in tables(loads, counts):
@@ -122,7 +122,7 @@ def test_the_lower_bound_never_takes_more_trials_and_cites_the_failure_it_leans_
                 assert dict(result.ask.fixed)["load"] <= float(finding.line.removeprefix("load="))
 
 
-def test_linear_stops_at_the_first_that_answers_and_from_above_starts_at_the_hardest() -> None:
+def test_linear_stops_at_the_first_failure_and_from_above_starts_at_the_hardest() -> None:
     def explored(what: str, strategy: Strategy) -> list[float]:
         search = searches(what, 4, 4 if what == "demand" else 1, strategy)
         past = play(search, Judge((2, 2, 2, 2)) if what == "demand" else lambda request: verdict(request.value <= 2))

@@ -8,7 +8,7 @@ from streamgauge.model.seconds import COLUMNS, Seconds, join, merge
 from streamgauge.model.units import SECOND
 
 
-def test_a_column_that_nobody_recorded_is_all_zero() -> None:
+def test_a_column_that_was_not_recorded_is_all_zero() -> None:
     part = Seconds(3, {"offered": np.array([5, 6])})
     assert part["drops"].tolist() == [0, 0]
     assert part.latency("event-time").count.size == 0
@@ -26,7 +26,7 @@ def test_columns_of_different_lengths_are_refused() -> None:
         Seconds(0, {"offered": np.zeros(2, np.int64), "acks": np.zeros(3, np.int64)})
 
 
-def test_a_cut_keeps_the_seconds_asked_for_and_their_latencies() -> None:
+def test_a_cut_keeps_the_requested_seconds_and_their_latencies() -> None:
     whole = seconds(range(10), kinds={"event-time": latencies([(s, s * SECOND, 1) for s in range(10)])})
     part = whole.between(3, 6)
     assert (part.start, part.stop, len(part)) == (3, 6, 3)

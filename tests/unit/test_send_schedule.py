@@ -31,7 +31,7 @@ def test_events_are_dealt_out_to_the_partitions_in_turn(events: int, shares: tup
 
 @settings(deadline=None)
 @given(st.integers(0, 10**12), st.integers(1, 64))
-def test_the_partitions_together_hold_every_event(events: int, partitions: int) -> None:
+def test_the_partitions_together_contain_every_event(events: int, partitions: int) -> None:
     assert sum(events_in_partition(events, p, partitions) for p in range(partitions)) == events
 
 

@@ -147,7 +147,7 @@ def test_micro_batches_are_acknowledged_at_their_ends_once_per_interval() -> Non
     assert 3.9 <= several["acks"][2:].mean() <= 4.0
 
 
-def test_a_batch_that_takes_longer_than_its_interval_is_followed_by_the_next_at_once() -> None:
+def test_a_batch_that_takes_longer_than_its_interval_is_followed_by_the_next_immediately() -> None:
     happened = run(at(90_000, options(batch_interval="1s", batch_cost="900ms"), length=600))
     # each batch costs 0.9 s and 0.9 of its length: it grows to nine seconds
     assert int(happened["acks"].sum()) < 100
@@ -222,7 +222,7 @@ def test_the_latency_of_an_overloaded_system_grows_with_its_queue() -> None:
     assert np.all((waited > 38.9) & (waited <= 40.1)), "until the end of the trial at least"
 
 
-def test_all_keys_of_a_window_are_one_firing() -> None:
+def test_all_keys_of_a_window_are_one_window_result() -> None:
     happened = run(at(1000, options(), params=WINDOWS, length=100))
     assert int(happened["firings"].sum()) == 24
     assert int(happened["outputs"].sum()) == 2400
@@ -252,7 +252,7 @@ def test_a_queue_with_a_bound_ends_the_trial_when_it_is_full() -> None:
 
 
 @pytest.mark.parametrize(("option", "field"), [("lose", "lost"), ("duplicate", "duplicate"), ("alter", "wrong")])
-def test_faults_of_the_output_are_the_share_that_was_asked_for(option: str, field: str) -> None:
+def test_faults_of_the_output_are_the_requested_share(option: str, field: str) -> None:
     account = outcome(at(1000, options(**{option: "1%"}), params=WINDOWS)).account
     assert account.checked
     assert account.expected == 2900
@@ -265,7 +265,7 @@ def test_the_smallest_share_of_faults_is_at_least_one() -> None:
     assert outcome(at(1000, options(lose=1e-9), params=WINDOWS)).account.lost == 1
 
 
-def test_a_system_without_faults_answers_all_that_is_expected() -> None:
+def test_a_system_without_faults_emits_all_that_is_expected() -> None:
     account = outcome(at(1000, options(), params=WINDOWS)).account
     assert (account.observed, account.lost, account.duplicate, account.wrong) == (2900, 0, 0, 0)
 

@@ -170,7 +170,7 @@ def test_a_row_of_the_table_is_all_that_a_variant_needs() -> None:
 
 
 @pytest.mark.usefixtures("table")
-def test_a_workload_with_one_variant_has_it_whether_a_file_says_naive_or_nothing() -> None:
+def test_a_workload_with_one_variant_has_it_whether_a_file_states_naive_or_nothing() -> None:
     for variant in ("", "naive", "merged"):
         assert said({"variant": variant}, "queue", "downsampling") == []
         job = job_of("downsampling", variant)

@@ -20,7 +20,7 @@ def test_an_engine_declares_whether_a_new_system_continues_a_job(engine: str, re
     assert known.traits(known.options()).restarts is restarts
 
 
-def test_the_attempts_of_a_query_know_its_restart(tmp_path: Path) -> None:
+def test_the_attempts_of_a_query_have_its_restart(tmp_path: Path) -> None:
     params, options = WindowedAggregationParams(), SparkOptions()
     run = JobRun(
         trial(),

@@ -33,7 +33,7 @@ def test_defaults_leave_spark_as_it_comes_and_tuned_does_not() -> None:
 
 
 @pytest.mark.parametrize(("cores", "asked", "have"), [(1, 0, 1), (3, 0, 3), (2, 5, 5)])
-def test_slots_and_partitions_follow_the_cores_unless_said(cores: int, asked: int, have: int) -> None:
+def test_slots_and_partitions_follow_the_cores_by_default(cores: int, asked: int, have: int) -> None:
     options = SparkOptions(cores=cores, slots=asked)
     assert (slots(options), shuffle_partitions(options)) == (have, have)
 

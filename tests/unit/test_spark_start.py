@@ -12,7 +12,7 @@ def explained(*log: str, settings: dict[str, str] | None = None) -> LaunchError:
     return _explained(LaunchError(ENDED, log), SparkOptions(settings=settings or {}))
 
 
-def test_what_java_said_before_the_trace_is_part_of_the_sentence() -> None:
+def test_the_lines_of_java_before_the_trace_are_part_of_the_message() -> None:
     error = explained("WARNING: Using incubator modules", "Unrecognized VM option 'No'", "Could not create it.", *TRACE)
     assert error.sentence == f"{ENDED}: Unrecognized VM option 'No'"
     assert error.log[-1] == TRACE[-1]
@@ -32,13 +32,13 @@ def test_a_setting_that_the_log_names_is_named() -> None:
     assert error.sentence == f"{ENDED}; correct engine.settings: spark.executor.memory"
 
 
-def test_too_little_memory_is_said() -> None:
+def test_too_little_memory_is_reported() -> None:
     error = explained("java.lang.OutOfMemoryError: Java heap space", *TRACE)
     assert error.sentence == (
         f"{ENDED}: Spark ran out of memory (Java heap space); increase engine.memory, or reduce the state of the job"
     )
 
 
-def test_a_log_that_says_nothing_changes_nothing() -> None:
+def test_a_log_without_a_reason_changes_nothing() -> None:
     assert explained().sentence == ENDED
     assert explained(*TRACE).sentence == ENDED

@@ -39,7 +39,7 @@ def test_what_is_left_after_the_cut_has_the_mean_of_the_steady_part() -> None:
     assert abs(np.mean(kept)) < 0.01 < np.mean(whole)
 
 
-def test_a_steady_series_is_left_alone_in_most_cases() -> None:
+def test_a_steady_series_is_left_unchanged_in_most_cases() -> None:
     cuts = [warm_up_samples(noise(120, seed)) for seed in range(400)]
     assert np.mean([c == 0 for c in cuts]) > 0.7
     assert max(cuts) <= HALF
@@ -50,7 +50,7 @@ def test_no_cut_goes_further_than_a_block_past_the_middle() -> None:
     assert warm_up_samples(late) <= HALF
 
 
-def test_a_series_of_equal_values_and_one_too_short_to_tell_are_not_cut() -> None:
+def test_a_series_of_equal_values_and_one_that_is_too_short_are_not_cut() -> None:
     assert warm_up_samples(np.full(100, 3.0)) == 0
     assert warm_up_samples(np.concatenate([[100.0], np.zeros(18)])) == 0
 

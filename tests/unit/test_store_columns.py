@@ -44,7 +44,7 @@ def test_a_growing_trial_is_seen_up_to_what_was_appended(tmp_path: Path) -> None
     assert sample.same_seconds(columns.read_live(tmp_path), whole)
 
 
-def test_columns_that_nobody_recorded_are_zero_while_it_grows(tmp_path: Path) -> None:
+def test_columns_that_were_not_recorded_are_zero_while_it_grows(tmp_path: Path) -> None:
     live = columns.LiveSeconds(tmp_path)
     live.append(Seconds(0, {"published": np.array([3, 4], np.int64)}))
     read = columns.read_live(tmp_path)

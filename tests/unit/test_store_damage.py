@@ -85,7 +85,7 @@ def test_a_missing_file_is_named(whole: Path, tmp_path: Path, name: str) -> None
     assert "is missing" in str(caught.value)
 
 
-def test_without_its_answer_a_run_is_unfinished(whole: Path, tmp_path: Path) -> None:
+def test_without_its_result_a_run_is_unfinished(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / whole.name
     shutil.copytree(whole, path)
     (path / "findings.json").unlink()

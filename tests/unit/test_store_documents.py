@@ -62,7 +62,7 @@ def test_the_traits_of_the_transport_of_an_older_document_follow_from_its_name(
     assert (found.name, found.broker, found.exact_offsets) == (name, broker, exact_offsets)
 
 
-def test_numbers_that_json_does_not_know_survive(tmp_path: Path) -> None:
+def test_numbers_that_json_does_not_support_survive(tmp_path: Path) -> None:
     (tmp_path / "m.json").write_bytes(encode("m", sample.MEASUREMENT))
     read = read_value(tmp_path / "m.json", "m", Measurement)
     assert same(read, sample.MEASUREMENT)
@@ -98,7 +98,7 @@ def test_what_has_no_json_is_refused_when_it_is_written(value: object) -> None:
         ('{"format": 3, "kind": "a"' + ', "sha256": "", "content": 1}', "newer streamgauge .format 3.; upgrade"),
     ],
 )
-def test_a_document_that_is_none_says_what_is_wrong_with_which_file(tmp_path: Path, text: str, says: str) -> None:
+def test_a_document_that_is_none_states_what_is_wrong_with_which_file(tmp_path: Path, text: str, says: str) -> None:
     path = tmp_path / "thing.json"
     path.write_text(text)
     with pytest.raises(StoreError, match=says) as caught:

@@ -150,7 +150,7 @@ def test_the_transport_of_an_earlier_recording_has_a_sentence(settings: dict[str
 
 
 @pytest.mark.parametrize("rubbish", [None, "x", -7, 10**400, math.nan, True, [1], [{"sentence": 3}], {"mean_ms": "x"}])
-def test_a_fact_that_is_not_as_expected_is_left_out(rubbish: object) -> None:
+def test_a_fact_that_is_not_as_expected_is_omitted(rubbish: object) -> None:
     objects = ("phases", "warmed", "micro_batches", "updates", "explanation", "transport", "roles", "broker_use")
     assert facts_from_json(dict.fromkeys(objects, rubbish)) == TrialFacts()
     moments = ("start_ns", "wall_ns", "sitting_ns", "send_interval_ns", "driver_cores", "sut_cores", "kafka")

@@ -56,7 +56,7 @@ PUBLISHED = [1952248665957342225, 3817104479337814856, 1887097935946223281, 1270
 BUCKETS = {1: [878, 4064, 8152, 5676], 2: [16065, 2489, 19382, 14671]}
 
 
-def test_a_trial_of_format_1_is_known_as_one_and_says_what_it_lacks(tmp_path: Path) -> None:
+def test_a_trial_of_format_1_is_known_as_one_and_states_what_it_lacks(tmp_path: Path) -> None:
     shutil.copytree(GOLDEN / "format-1", tmp_path / "runs")
     first = Store(tmp_path / "runs").find("@last").trial(1)
     assert first.format == 1
@@ -75,7 +75,7 @@ def test_a_run_of_format_1_is_shown_as_it_was_judged_and_not_recomputed(tmp_path
         chosen_trials(run, None)
 
 
-def test_a_newer_format_asks_for_an_upgrade(tmp_path: Path) -> None:
+def test_a_newer_format_requires_an_upgrade(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
     header = run.path / "run.json"
     header.write_bytes(header.read_bytes().replace(b'"format": 2', b'"format": 3'))

@@ -47,7 +47,7 @@ def test_a_prefix_of_several_names_them(store: Store) -> None:
         store.find("2026")
 
 
-def test_an_unknown_name_says_what_there_is(store: Store, tmp_path: Path) -> None:
+def test_an_unknown_name_states_what_there_is(store: Store, tmp_path: Path) -> None:
     with pytest.raises(UnknownRun, match=r"has no run 'x'; it has .*bb00"):
         store.find("x")
     with pytest.raises(UnknownRun, match="it has no runs yet"):
@@ -72,7 +72,7 @@ def test_a_renamed_folder_is_a_renamed_run(store: Store) -> None:
     assert store.find("@last").id == "before-the-upgrade"
 
 
-def test_the_list_tells_finished_from_unfinished(tmp_path: Path) -> None:
+def test_the_list_distinguishes_finished_from_unfinished(tmp_path: Path) -> None:
     sample.whole_run(tmp_path)
     begun = sample.new_run(tmp_path, after=5)
     sample.keep(begun)
@@ -108,7 +108,7 @@ def test_unreadable_runs_are_listed_with_the_reason(store: Store) -> None:
         store.find("@last~2")
 
 
-def test_other_folders_and_files_are_left_alone(store: Store) -> None:
+def test_other_folders_and_files_are_left_unchanged(store: Store) -> None:
     (store.root / "notes").mkdir()
     (store.root / "20261115-235312-file").write_text("not a folder")
     (store.root / ".new-20261115-235312-crashed-ab").mkdir()

@@ -181,14 +181,14 @@ def test_a_trial_folder_under_another_number_is_refused(tmp_path: Path) -> None:
         Run.open(run.path).trials()
 
 
-def test_the_past_is_told_engine_by_engine(tmp_path: Path) -> None:
+def test_the_past_is_passed_engine_by_engine(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
     assert run.trial_results("b") == [TrialResult(sample.trial(2).ask, sample.VERDICT, 2)]
     assert [told.trial for told in run.trial_results()] == [1, 2]
     assert run.trial_results("c") == []
 
 
-def test_the_answer_comes_back_and_a_resumed_run_replaces_it(tmp_path: Path) -> None:
+def test_the_result_is_read_back_and_a_resumed_run_replaces_it(tmp_path: Path) -> None:
     run = sample.new_run(tmp_path)
     run.write_conclusion([], "the budget is spent", 5, SECOND)
     run.write_conclusion([sample.FINDING], "", 0, 2 * SECOND)

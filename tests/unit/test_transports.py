@@ -94,6 +94,6 @@ def test_the_identity_has_every_option_that_changes_a_rate() -> None:
     assert identity_of(over_kafka(cluster=CLUSTER)) == "kafka, binary records, the cluster at kafka:9092"
 
 
-def test_the_schema_of_the_transport_is_the_one_that_editors_know() -> None:
+def test_the_schema_of_the_transport_is_the_published_one() -> None:
     expected = json.loads((GOLDEN / "schema-of-transport.json").read_text(encoding="utf-8"))
     assert schema()["properties"]["transport"] == expected

@@ -38,14 +38,14 @@ def interval(time: Floats, level: Floats) -> Interval:
 
 @pytest.mark.parametrize("length", [60, 120])
 @pytest.mark.parametrize("rho", [0.0, 0.3, 0.5])
-def test_the_95_percent_interval_covers_the_truth_in_93_to_97_percent(rho: float, length: int) -> None:
+def test_the_95_percent_interval_contains_the_true_growth_in_93_to_97_percent(rho: float, length: int) -> None:
     time = np.arange(length + 1.0)
     observed = [interval(time, level) for level in lags(rho, length, seed=length)]
     assert 0.93 <= np.mean([i.low <= TRUTH <= i.high for i in observed]) <= 0.97
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5])
-def test_the_interval_of_a_line_fitted_to_lag_covers_the_truth_in_less_than_40_percent(rho: float) -> None:
+def test_the_interval_of_a_line_fitted_to_lag_contains_the_true_growth_in_less_than_40_percent(rho: float) -> None:
     time = np.arange(61.0)
     held = []
     for level in lags(rho, 60, seed=5, count=500):
@@ -54,7 +54,7 @@ def test_the_interval_of_a_line_fitted_to_lag_covers_the_truth_in_less_than_40_p
     assert np.mean(held) < 0.40
 
 
-def test_the_interval_covers_the_truth_also_when_samples_are_unevenly_spaced() -> None:
+def test_the_interval_contains_the_true_growth_even_if_samples_are_unevenly_spaced() -> None:
     rng = np.random.default_rng(6)
     held = []
     for _ in range(SERIES):
@@ -103,7 +103,7 @@ def test_memory_is_not_underestimated_in_short_series() -> None:
     assert 0.42 < np.mean(observed) < 0.5
 
 
-def test_a_saw_tooth_is_not_believed_to_be_better_than_a_quarter() -> None:
+def test_the_correlation_of_a_saw_tooth_is_limited_to_a_quarter() -> None:
     _, memory, _ = mean_error(np.tile([1.0, -1.0], 50))
     assert memory == -0.25
 
@@ -116,7 +116,7 @@ def test_a_higher_confidence_is_a_wider_interval() -> None:
     assert narrow.high - narrow.mean == pytest.approx(quantile(narrow.freedom, 0.975) * narrow.error)
 
 
-def test_a_level_that_strays_and_returns_is_told_from_one_that_walks_or_grows() -> None:
+def test_a_level_that_returns_is_distinguished_from_one_that_walks_or_grows() -> None:
     rng = np.random.default_rng(11)
     returns = {"noise": 0, "walk": 0, "overload": 0}
     for _ in range(500):
@@ -130,7 +130,7 @@ def test_a_level_that_strays_and_returns_is_told_from_one_that_walks_or_grows() 
 
 
 @pytest.mark.parametrize("level", [[1.0] * 30, [1.0, 2.0] * 5, []])
-def test_too_few_levels_or_none_that_move_say_nothing(level: list[float]) -> None:
+def test_too_few_levels_or_none_that_move_prove_nothing(level: list[float]) -> None:
     assert reversion(np.array(level)) == 0.0
 
 
@@ -144,7 +144,7 @@ def test_a_straight_line_of_any_slope_does_not_return() -> None:
 
 
 @pytest.mark.parametrize("level", [1 + 0.3 * np.arange(40), 1e9 + 1e-3 * np.arange(40), 0.1 * np.arange(12)])
-def test_a_line_without_any_noise_says_nothing_of_returning(level: Floats) -> None:
+def test_a_line_without_noise_shows_no_returning(level: Floats) -> None:
     assert reversion(level) == 0.0
 
 
@@ -158,7 +158,7 @@ def test_returning_is_judged_the_same_in_every_unit_and_at_every_level() -> None
 
 @pytest.mark.parametrize("step", [1, 2, 4])
 @pytest.mark.parametrize("rho", [0.0, 0.5])
-def test_the_growth_of_the_second_half_is_clear_of_the_truth_as_seldom_as_it_says(rho: float, step: int) -> None:
+def test_the_growth_of_the_second_half_is_clearly_wrong_in_at_most_the_stated_share(rho: float, step: int) -> None:
     """Acknowledgements some seconds apart, and noise whose correlation from second to second is at most 0.5."""
     time = np.arange(0.0, 41.0, step)
     above = []
@@ -169,7 +169,7 @@ def test_the_growth_of_the_second_half_is_clear_of_the_truth_as_seldom_as_it_say
     assert np.mean(above) <= 0.03
 
 
-def test_the_second_half_is_told_with_three_increments_or_not_at_all() -> None:
+def test_the_second_half_is_used_with_three_increments_or_not_at_all() -> None:
     assert recent(np.arange(4.0), np.arange(4.0)) is None
     assert recent(np.array([]), np.array([])) is None
     found = recent(np.arange(7.0), np.concatenate([np.zeros(3), np.arange(1.0, 5.0)]))

@@ -21,7 +21,7 @@ def evidence_of(
     return TrendEvidence(interval(mean, error), ALLOWED, LOAD, seconds, corridor, level)
 
 
-def test_a_short_trial_says_nothing_before_its_first_seconds() -> None:
+def test_a_short_trial_proves_nothing_before_its_first_seconds() -> None:
     steep = [
         trend_rules.classify_short(evidence_of(50_000, 10, s))
         for s in (5, trend_rules.BROKEN_SECONDS - 1, trend_rules.BROKEN_SECONDS)
@@ -40,7 +40,7 @@ def test_a_short_trial_does_not_believe_that_its_own_noise_is_smaller_than_assum
     assert trend_rules.classify_short(evidence_of(3000, 1, seconds=90)) == "broken"
 
 
-def test_noise_that_is_larger_than_assumed_is_believed() -> None:
+def test_noise_that_is_larger_than_assumed_is_used() -> None:
     assert trend_rules.classify_short(evidence_of(6000, 100, seconds=60)) == "broken"
     assert trend_rules.classify_short(evidence_of(6000, 4000, seconds=60)) == "unclear"
 
@@ -51,7 +51,7 @@ def test_a_queue_that_stays_in_a_narrow_corridor_holds() -> None:
     assert trend_rules.classify_short(evidence_of(0, 1500, 30, corridor=1.2 * narrow)) == "unclear"
 
 
-def test_a_narrow_corridor_says_nothing_about_a_queue_that_grows() -> None:
+def test_a_narrow_corridor_proves_nothing_about_a_queue_that_grows() -> None:
     assert trend_rules.classify_short(evidence_of(1001, 1500, 30, corridor=0.0)) == "unclear"
 
 
@@ -61,7 +61,7 @@ def test_the_longer_a_trial_is_the_wider_a_corridor_may_be() -> None:
 
 
 @pytest.mark.parametrize("rule", [trend_rules.classify_short, trend_rules.classify_full])
-def test_without_a_trend_nothing_is_said_unless_the_queue_ran_away(rule: trend_rules.TrendRule) -> None:
+def test_without_a_trend_nothing_is_decided_unless_the_queue_grew_without_bound(rule: trend_rules.TrendRule) -> None:
     assert rule(TrendEvidence(None, ALLOWED, LOAD, 60.0, 0.0)) == "unclear"
     assert rule(TrendEvidence(None, ALLOWED, LOAD, 60.0, 0.0, runaway=True)) == "broken"
 
@@ -78,7 +78,7 @@ def test_a_full_length_trial_is_clear_once_the_interval_is_clear_of_the_threshol
     ]
 
 
-def test_a_full_length_trial_with_much_noise_says_nothing() -> None:
+def test_a_full_length_trial_with_much_noise_proves_nothing() -> None:
     assert trend_rules.classify_full(evidence_of(-500, 2000)) == "unclear"
     assert trend_rules.classify_full(evidence_of(2500, 2000)) == "unclear"
 
@@ -91,7 +91,7 @@ def test_no_trial_sees_less_than_its_resolution() -> None:
     assert trend_rules.classify_full(evidence_of(ALLOWED - 1.1 * finest, 1e-6)) == "holds"
 
 
-def test_few_degrees_of_freedom_ask_for_more() -> None:
+def test_few_degrees_of_freedom_need_more() -> None:
     few = Interval(1700, 700, 2700, 300, 6, 0.5, 2.0)
     many = Interval(1700, 700, 2700, 300, 60, 0.0, 59.0)
     assert trend_rules.classify_full(TrendEvidence(few, ALLOWED, LOAD, 60.0, math.inf)) == "unclear"
@@ -163,7 +163,7 @@ def settling(late: float, error: float = 100.0, reversion: float = 0.0, mean: fl
     return replace(evidence_of(mean, 2000.0), late=late, recent=recent, reversion=reversion)
 
 
-def test_growth_that_is_clear_in_the_second_half_alone_is_an_overload() -> None:
+def test_growth_that_is_clear_in_the_second_half_only_is_an_overload() -> None:
     """Micro-batches of an overloaded Spark grow, and get more done the longer they are: the whole interval is wide."""
     assert trend_rules.classify_full(settling(late=2800.0)) == "broken"
     assert trend_rules.classify_full(settling(late=2800.0, error=900.0)) == "unclear"

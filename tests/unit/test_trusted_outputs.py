@@ -50,7 +50,7 @@ def watched(of: Trial, whole: Seconds) -> tuple[Recording, EarlyStopRule]:
     return Recording(of, whole.between(0, stop), Outcome(ending, account=CHECKED, silence=watch.silence)), watch
 
 
-def test_case_1_a_trial_whose_system_hangs_at_its_end_goes_on_until_the_next_acknowledgement() -> None:
+def test_case_1_a_trial_whose_system_hangs_at_its_end_continues_until_the_next_acknowledgement() -> None:
     of = trial(duration=27, warmup=3)
     happened, watch = watched(of, hanging(20, 39))
     assert (happened.seconds.stop, watch.stalled) == (40, False)
@@ -59,7 +59,7 @@ def test_case_1_a_trial_whose_system_hangs_at_its_end_goes_on_until_the_next_ack
     assert judge(happened).kind in (VerdictKind.OVERLOADED, VerdictKind.UNDECIDED)
 
 
-def test_case_1_a_hang_that_the_trend_does_not_show_is_undecided_and_the_sentence_says_how_long_it_was() -> None:
+def test_case_1_a_hang_that_the_trend_does_not_show_is_undecided_and_the_sentence_states_how_long_it_was() -> None:
     of = trial(duration=60, warmup=0)
     whole = hanging(56, 61)
     whole.columns["ack_lag"][61] = int(0.1 * LOAD)
@@ -85,7 +85,7 @@ def test_case_1_an_acknowledgement_that_is_no_older_than_two_usual_gaps_is_the_l
     assert (happened.seconds.stop, watch.silence) == (59, 0)
 
 
-def test_case_1_nobody_waits_for_a_system_that_has_nothing_to_do() -> None:
+def test_case_1_no_trial_waits_for_a_system_that_has_nothing_to_do() -> None:
     whole = hanging(20, 90)
     whole.columns["published"][20:] = 0
     whole.columns["acknowledged"][19] += int(0.1 * LOAD)
@@ -220,7 +220,7 @@ def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_
     assert allowed.kind is not VerdictKind.FAILED
 
 
-def test_case_4_elsewhere_and_where_the_driver_ended_the_counts_are_printed() -> None:
+def test_case_4_otherwise_and_if_the_driver_ended_the_counts_are_printed() -> None:
     said = "outputs compared with the reference result: 1 lost, 0 duplicate, 0 wrong of 10k expected"
     happened = recording(account=ONE_LOST, published=0.99 * LOAD)
     kafka = over_kafka(happened)

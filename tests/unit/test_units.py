@@ -50,7 +50,7 @@ def test_a_rate_is_events_per_second(text: str, rate: float) -> None:
     assert parse_rate(text) == rate
 
 
-def test_counts_sizes_and_shares_are_what_they_say() -> None:
+def test_counts_sizes_and_shares_are_read_exactly() -> None:
     assert (parse_count("1.5M"), parse_count(100), parse_count("50k")) == (1_500_000, 100, 50_000)
     assert (parse_size("2GiB"), parse_size("512MB")) == (2 * 2**30, 512 * 10**6)
     assert (parse_share("25%"), parse_share(0.25), parse_share(0.00001)) == (0.25, 0.25, 1e-5)

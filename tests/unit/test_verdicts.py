@@ -38,7 +38,7 @@ def test_a_queue_that_does_not_grow_is_sustained() -> None:
     assert verdict.reasons[0].endswith("limit 1.00 %): objective met")
 
 
-def test_a_queue_that_grows_more_than_allowed_is_overloaded_and_says_where_the_boundary_is() -> None:
+def test_a_queue_that_grows_more_than_allowed_is_overloaded_and_states_where_the_boundary_is() -> None:
     verdict = judge(recording(walk(0.2, noise=0.0)))
     assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.OVERLOADED, False, False)
     (why,) = verdict.reasons
@@ -149,7 +149,7 @@ def test_no_output_at_all_fails_and_stops_the_run() -> None:
     )
 
 
-def test_outputs_that_nobody_checked_do_not_count_as_missing() -> None:
+def test_outputs_that_were_not_checked_do_not_count_as_missing() -> None:
     assert judge(recording(account=Account(expected=400)), LAG).kind is VerdictKind.SUSTAINED
 
 
@@ -174,7 +174,7 @@ def test_what_the_driver_or_the_machine_did_wrong_makes_the_trial_invalid(fault:
     assert said in why
 
 
-def test_what_lies_within_the_bounds_does_not_make_a_trial_invalid() -> None:
+def test_what_is_within_the_bounds_does_not_make_a_trial_invalid() -> None:
     near = recording(
         published=0.9951 * LOAD,
         send_delay=49e6,
@@ -313,7 +313,7 @@ def test_every_statistic_of_a_latency_is_compared_with_its_limit(
     assert broken.reasons[0].startswith(f"{kind} {statistic} ")
 
 
-def test_outputs_without_latencies_are_undecided_and_the_sentence_says_what_to_put_out() -> None:
+def test_outputs_without_latencies_are_undecided_and_the_sentence_states_what_to_put_out() -> None:
     verdict = judge(recording(), p("p99", 2.0))
     assert verdict.kind is VerdictKind.UNDECIDED
     assert "the outputs have no columns max_due" in verdict.reasons[0]
@@ -327,7 +327,7 @@ def test_a_trial_that_ends_early_is_judged_by_the_rule_of_short_trials() -> None
     assert judge(steep, LAG).kind is VerdictKind.OVERLOADED
 
 
-def test_every_reason_carries_a_number() -> None:
+def test_every_reason_contains_a_number() -> None:
     happened = [recording(walk(g)) for g in (0.0, 0.012, 0.3)] + [f for f, _ in FAULTS.values()]
     for verdict in map(judge, happened):
         assert verdict.reasons

@@ -61,7 +61,7 @@ def test_a_growing_load_is_over_when_some_triggers_of_it_wait() -> None:
     assert not probe.decided(grown(load[:4], costs=1, behind=300)), "four acknowledgements are too few to end it"
 
 
-def test_a_load_that_is_too_high_from_its_beginning_on_tells_something_too() -> None:
+def test_a_load_that_is_too_high_from_its_beginning_is_decided_too() -> None:
     probe, load = LimitProbe(trigger=2.0, cores=1), [100_000] * 3
     assert not probe.decided(grown(load[:2], costs=5, behind=10**6))
     assert probe.estimate == 0, "the first micro-batch is left out, so nothing is known yet"
