@@ -68,7 +68,7 @@ import plain_python  # noqa: E402 - it is found only now
 EVENTS = int(os.environ.get("STREAMGAUGE_CONFORMANCE_EVENTS", "20000"))
 """Events of a whole trial of a row; `make soak` sets more."""
 RATE = 20_000.0
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds that anything may take which a cold virtual machine on a busy core does."""
 RUN = f"conformance-{secrets.token_hex(3)}"
 KNOWN: dict[str, Engine] = {**engines(), plain_python.engine.name: plain_python.engine}
@@ -320,7 +320,7 @@ def kill(system: System) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = PATIENCE) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = TIMEOUT) -> None:
     """Wait for it, with a deadline that is named."""
     assert wait_until(holds, seconds, 0.05), f"{what} did not happen within {seconds:g} s"
 

@@ -17,7 +17,7 @@ from streamgauge.processes.placement import assign_cores
 from streamgauge.run.monitor.monitor import available
 
 LINES = 60
-PATIENCE = 240
+TIMEOUT = 240
 PUBLIC = {"streamgauge.engines", "collections", "collections.abc", "contextlib"}
 
 
@@ -51,7 +51,7 @@ def installed(folder: Path) -> dict[str, str]:
 def streamgauge(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
     words = [sys.executable, "-m", "streamgauge", *map(str, arguments)]
     return subprocess.run(
-        words, env=installed(folder), capture_output=True, text=True, timeout=PATIENCE, cwd=folder, check=False
+        words, env=installed(folder), capture_output=True, text=True, timeout=TIMEOUT, cwd=folder, check=False
     )
 
 

@@ -31,7 +31,7 @@ MEASURE = (
 
 
 @dataclass(frozen=True)
-class Said:
+class CommandResult:
     """What a command said and how it ended."""
 
     code: int
@@ -46,7 +46,7 @@ class Said:
         return found
 
 
-def streamgauge(*arguments: str | Path) -> Said:
+def streamgauge(*arguments: str | Path) -> CommandResult:
     """Run a command in this process, with its streams captured."""
     out, err = io.StringIO(), io.StringIO()
     code = 0
@@ -55,7 +55,7 @@ def streamgauge(*arguments: str | Path) -> Said:
             main([str(a) for a in arguments])
         except SystemExit as exit_:
             code = exit_.code if isinstance(exit_.code, int) else -1
-    return Said(code, out.getvalue(), err.getvalue())
+    return CommandResult(code, out.getvalue(), err.getvalue())
 
 
 def start(

@@ -30,7 +30,7 @@ from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 PLACEMENT = assign_cores(1)
 WARM = 15
 """Seconds of load that warm a session up."""
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Seconds that anything may take which a cold JVM on a busy core does."""
 
 
@@ -97,7 +97,7 @@ def jvm() -> psutil.Process:
     return max(found, key=lambda process: float(process.create_time()))
 
 
-def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
+def until(happened: Callable[[], bool], what: str, patience: float = TIMEOUT) -> None:
     """Wait for it, with a deadline that is named."""
     ends = time.monotonic() + patience
     while not happened():

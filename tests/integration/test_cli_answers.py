@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from cli_session import MEASURE, Said, streamgauge, write
+from cli_session import MEASURE, CommandResult, streamgauge, write
 
 DEMAND = """\
 name: retrograde
@@ -31,7 +31,7 @@ trial: {duration: 60s, warmup: 0s}
 """
 
 
-def run(folder: Path, text: str, *changes: str) -> Said:
+def run(folder: Path, text: str, *changes: str) -> CommandResult:
     """The experiment as it is typed, with ``--json``."""
     overrides = [word for change in changes for word in ("--set", change)]
     return streamgauge("run", write(folder, text), "--out", folder / "runs", "--json", *overrides)

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_session import EXPERIMENT, MEASURE, Said, start, streamgauge, write
+from cli_session import EXPERIMENT, MEASURE, CommandResult, start, streamgauge, write
 
 ENTRY = "[streamgauge.engines]\nodd = odd_engine:odd\n"
 ODD_ENGINE = """
@@ -32,11 +32,11 @@ odd = Odd()
 """
 
 
-def run(folder: Path, text: str, *more: str) -> Said:
+def run(folder: Path, text: str, *more: str) -> CommandResult:
     return streamgauge("run", write(folder, text), "--out", folder / "runs", "--json", *more)
 
 
-def run_odd(folder: Path, text: str) -> Said:
+def run_odd(folder: Path, text: str) -> CommandResult:
     """With an engine that another package brings, as a plug-in does."""
     (folder / "odd_engine.py").write_text(ODD_ENGINE, encoding="utf-8")
     (folder / "odd_engine-1.0.dist-info").mkdir()
@@ -46,7 +46,7 @@ def run_odd(folder: Path, text: str) -> Said:
     env = {**os.environ, "PYTHONPATH": paths}
     process = start("run", write(folder, text), "--out", folder / "runs", "--json", env=env)
     out, err = process.communicate(timeout=60)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def test_0_when_the_question_is_answered(tmp_path: Path) -> None:

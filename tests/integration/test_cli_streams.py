@@ -7,17 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_session import MEASURE, Said, write
+from cli_session import MEASURE, CommandResult, write
 
 SHELL = "/bin/sh"
 
 
-def in_shell(redirection: str, *arguments: str | Path, **variables: str) -> Said:
+def in_shell(redirection: str, *arguments: str | Path, **variables: str) -> CommandResult:
     """Run a command with its streams redirected by a shell, as a user types it."""
     words = [SHELL, "-c", f'exec "$@" {redirection}', "sh", sys.executable, "-m", "streamgauge", *map(str, arguments)]
     done = subprocess.run(words, capture_output=True, env={**os.environ, **variables}, timeout=120, check=False)
     assert b"Traceback" not in done.stderr
-    return Said(done.returncode, done.stdout.decode("latin-1"), done.stderr.decode("utf-8"))
+    return CommandResult(done.returncode, done.stdout.decode("latin-1"), done.stderr.decode("utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from streamgauge.transports.queue.outputs import QueueOutputWriter
 
 MILLI = 1_000_000
 STAMP = pa.timestamp("us", "UTC")
-PATIENCE = 60.0
+TIMEOUT = 60.0
 """Seconds that the collector may take to finish."""
 SCHEMA = pa.schema([("key", pa.int64()), ("window_end", STAMP), ("max_due", STAMP), ("max_ingested", STAMP)])
 
@@ -66,7 +66,7 @@ def test_exactly_the_committed_attempts_are_kept_with_their_arrival(collector: C
     assert collector.writer.commit("sums", 0, [(0, 1), (1, 0)]) == 4
     assert collector.writer.commit("sums", 0, [(0, 1), (1, 0)]) == 0
     after = collector.clock.wall_ns() // 1000
-    counts = collector.control.finish(PATIENCE)
+    counts = collector.control.finish(TIMEOUT)
     assert (counts["arrived"], counts["committed"], counts["discarded"], counts["repeated_commits"]) == (6, 4, 2, 1)
     kept = read_parts(collector.folder / "outputs" / "sums")
     assert kept is not None
@@ -90,7 +90,7 @@ def test_exactly_the_committed_attempts_are_kept_with_their_arrival(collector: C
 
 def test_one_put_can_commit_itself_and_negative_latencies_are_counted_apart(collector: Collecting) -> None:
     collector.put(0, 0, outputs([1, 2], collector.wall_ns // 1000 + 3_600_000_000), commit=True)
-    assert collector.control.finish(PATIENCE)["committed"] == 2
+    assert collector.control.finish(TIMEOUT)["committed"] == 2
     assert sum(read_rows(collector.folder / "collector-seconds")["negative"].to_pylist()) == 2
     assert read_rows(collector.folder / "collector-latencies").num_rows == 0
 
@@ -148,7 +148,7 @@ def test_moments_that_cannot_be_used_are_reported_while_the_load_continues_and_e
         time.sleep(0.01)
     assert said in reported
     begun = time.monotonic()
-    assert said in collector.control.finish(PATIENCE)["unstamped"]
+    assert said in collector.control.finish(TIMEOUT)["unstamped"]
     assert time.monotonic() - begun < 30, "nothing waits for a thread that ended"
     kept = read_parts(collector.folder / "outputs" / "own")
     assert kept is not None
@@ -160,5 +160,5 @@ def test_outputs_that_cannot_be_written_are_reported_without_waiting(collector: 
     collector.put(0, 0, outputs([1], 0), commit=True)
     begun = time.monotonic()
     with pytest.raises(ControlRefused, match="the collector cannot count or write the outputs"):
-        collector.control.finish(PATIENCE)
+        collector.control.finish(TIMEOUT)
     assert time.monotonic() - begun < 30, "a minute is the patience for outputs that are still being written"

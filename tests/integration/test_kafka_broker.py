@@ -20,8 +20,8 @@ from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer
 from confluent_kafka import TopicPartition as Place
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka_broker import CORES, administration, fresh_topic, launched, needs_kafka, shared
+from marked_processes import MARK, marked, within
 from pydantic import SecretStr
-from survivors import MARK, marked, within
 
 from streamgauge.transports.kafka.brokers.admin import ClusterError, KafkaAdmin, LeadershipError, TopicNotEmpty
 from streamgauge.transports.kafka.brokers.start import BrokerCluster, start_brokers, wait_until

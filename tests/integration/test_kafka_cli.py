@@ -4,7 +4,7 @@ import os
 import socket
 from pathlib import Path
 
-from cli_session import Said, start, streamgauge, write
+from cli_session import CommandResult, start, streamgauge, write
 from kafka_broker import needs_kafka, shared
 
 pytestmark = needs_kafka
@@ -24,11 +24,11 @@ def on_cluster(bootstrap: str, more: str = "") -> str:
     return MEASURE.replace("{name: kafka}", f"{{name: kafka, cluster: {{bootstrap: '{bootstrap}'}}{more}}}")
 
 
-def typed(folder: Path, text: str, **environment: str) -> Said:
+def typed(folder: Path, text: str, **environment: str) -> CommandResult:
     """``streamgauge run`` in a separate process, with nothing but the experiment's name."""
     process = start("run", write(folder, text).name, "--json", cwd=folder, env={**os.environ, **environment})
     out, err = process.communicate(timeout=240)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def test_a_broker_that_does_not_start_is_reported_with_its_log_and_is_no_error_of_the_user(tmp_path: Path) -> None:

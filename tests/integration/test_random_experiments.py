@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from cli_session import streamgauge, write
 from random_experiments import draw
-from random_play import EXPECTED, play, summary
+from random_runs import EXPECTED, play, summary
 
 from streamgauge.engines.simulated import simulated
 from streamgauge.parse.schema import schema

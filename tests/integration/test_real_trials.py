@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_session import Said, start, streamgauge, write
+from cli_session import CommandResult, start, streamgauge, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import PLACEMENT, disturbance
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="su
 class Made:
     """A run that is over."""
 
-    said: Said
+    said: CommandResult
     runs: Path
     drivers: int
     partitions: int
@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     text = EXPERIMENT.replace("warmup: 1s", f"warmup: 1s, partitions: {partitions}, drivers: {drivers}")
     process = start("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")
     out, err = process.communicate(timeout=120)
-    return Made(Said(process.returncode, out, err), folder / "runs", drivers, partitions)
+    return Made(CommandResult(process.returncode, out, err), folder / "runs", drivers, partitions)
 
 
 def test_it_ends_well_or_the_machine_shows_why_it_cannot(made: Made) -> None:

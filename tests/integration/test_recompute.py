@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_session import MEASURE, Said, start, streamgauge, write
+from cli_session import MEASURE, CommandResult, start, streamgauge, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import PLACEMENT
 
@@ -20,11 +20,11 @@ real = pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="supervis
 spark = pytest.mark.skipif(find_java() is None, reason="Spark needs a Java")
 
 
-def elsewhere(*words: str | Path) -> Said:
+def in_separate_process(*words: str | Path) -> CommandResult:
     """A command in a separate process, as users start it: its Spark must end with it."""
     process = start(*words)
     out, err = process.communicate(timeout=300)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     text = EXPERIMENT.replace("warmup: 1s", "warmup: 1s, partitions: 3, drivers: 2")
     # two loads: a second repetition would not be run if the host made the first trial INVALID
     text = text.replace("rate: 100k/s", "values: [50k/s, 100k/s]")
-    ran = elsewhere("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")
+    ran = in_separate_process("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json")
     assert {trial["seconds"] for trial in ran.document["trials"]} == {4}, ran.out + ran.err
     return folder / "runs"
 
@@ -60,7 +60,7 @@ def altered(run: Run, root: Path, change: int) -> Path:
 @spark
 def test_a_real_run_is_judged_again_on_another_machine_and_missing_logs_are_named(made: Path, tmp_path: Path) -> None:
     root = altered(Store(made).find("@last"), tmp_path / "sent on", change=3)
-    said = elsewhere("show", "--recompute", "--out", root, "--json")
+    said = in_separate_process("show", "--recompute", "--out", root, "--json")
     first, *others = said.document["recomputed"]
     assert [trial["number"] for trial in others] == [t.trial.number for t in Store(made).find("@last").trials()][1:]
     assert [(trial["from"], trial["differences"]) for trial in others] == [("journals", [])] * len(others)
@@ -78,7 +78,7 @@ def test_a_journal_that_is_not_the_one_that_was_written_is_refused(made: Path, t
     run = Store(tmp_path / "runs").find("@last")
     ticks = run.trial(1).path / "ticks-1.parquet"
     ticks.write_bytes(ticks.read_bytes()[:-1] + b"x")
-    said = elsewhere("show", "--recompute", "--trial", "1", "--out", tmp_path / "runs")
+    said = in_separate_process("show", "--recompute", "--trial", "1", "--out", tmp_path / "runs")
     assert said.code == 2
     assert "ticks-1.parquet is damaged" in said.err
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import psutil
 import pytest
-from cli_session import Said, start, write
+from cli_session import CommandResult, start, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import (
     COLLECTOR,
@@ -272,7 +272,7 @@ def test_others_on_the_systems_core_make_every_trial_invalid_and_the_run_ends_wi
     file = write(tmp_path, short.replace("invalid_retries: 0", "invalid_retries: 1"))
     with hogs(PLACEMENT.sut[0], longest=120.0):
         process = start("run", file, "--out", calibrated(tmp_path / "runs"), "--json")
-        said = Said(process.returncode, *process.communicate(timeout=120))
+        said = CommandResult(process.returncode, *process.communicate(timeout=120))
     assert process.returncode == 3, said.err
     trials = said.document["trials"]
     assert len(trials) == 2, "it is repeated as often as the file says, once"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_jobs import COUNTS, EXITS, LATE, NEIGHBOUR, NULL_MOMENTS, OVERLOADED, OWN_FAULTS, WRONG
+from custom_jobs import COUNTS, EXITS, LATE, NEIGHBOUR, NULL_MOMENTS, OVERLOADED, OWN_FAULTS, WRONG
 from pair_trial import asking
 from pair_verdicts import judged
 from random_pairs import Pair, pair

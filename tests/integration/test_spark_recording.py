@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from cli_session import streamgauge
-from elsewhere import Elsewhere
+from other_machine import OtherMachine
 
 from streamgauge.analyze.journals import journals_of
 from streamgauge.analyze.rejudge import rejudge
@@ -53,7 +53,7 @@ def test_another_machine_prints_and_draws_the_same(runs: Path, run: Run, tmp_pat
     page = (tmp_path / "here.html").read_bytes()
     shutil.rmtree(runs)
 
-    there = Elsewhere(tmp_path / "home")
+    there = OtherMachine(tmp_path / "home")
     said = there.streamgauge("show", "--out", sent, "--json")
     assert (said.code, said.document) == (0, shown), said.err
     assert there.streamgauge("report", "--out", sent, "--html", tmp_path / "there.html").code == 0

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_session import Said, start
+from cli_session import CommandResult, start
 
 HIDE_PYSPARK = """
 import sys
@@ -40,11 +40,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def without_pyspark(folder: Path, *arguments: str) -> Said:
+def without_pyspark(folder: Path, *arguments: str) -> CommandResult:
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     process = start(*arguments, env={**os.environ, "PYTHONPATH": path}, cwd=folder)
     out, err = process.communicate(timeout=60)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def test_all_engines_are_listed(folder: Path) -> None:

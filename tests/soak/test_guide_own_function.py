@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_session import Said, start, streamgauge
+from cli_session import CommandResult, start, streamgauge
 from real_trial import PLACEMENT
 
 from streamgauge.run.monitor.monitor import available
@@ -32,18 +32,18 @@ def guide_project(folder: Path, transport: str = "") -> Path:
     return experiment
 
 
-def typed_in(folder: Path, *arguments: str) -> Said:
+def run_command_in(folder: Path, *arguments: str) -> CommandResult:
     """A command in a folder, until it ends."""
     with start(*arguments, cwd=folder) as process:
         out, err = process.communicate(timeout=LONGEST)
     sys.stderr.write(err)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 def test_the_guides_own_function_ends_with_bounds(tmp_path: Path) -> None:
     guide_project(tmp_path)
     calibrate(tmp_path)
-    ends_with_bounds(typed_in(tmp_path, "run", "my.yaml", "--json"))
+    ends_with_bounds(run_command_in(tmp_path, "run", "my.yaml", "--json"))
 
 
 def calibrate(folder: Path, *options: str) -> None:
@@ -51,10 +51,10 @@ def calibrate(folder: Path, *options: str) -> None:
 
     Exit code 3: the host disturbed a trial of the calibration. Its maximum load is kept all the same.
     """
-    assert typed_in(folder, "calibrate", *options).code in (0, 3)
+    assert run_command_in(folder, "calibrate", *options).code in (0, 3)
 
 
-def ends_with_bounds(said: Said, *, may_pass_all: bool = False) -> None:
+def ends_with_bounds(said: CommandResult, *, may_pass_all: bool = False) -> None:
     """Every output was right, overloaded trials included, and the search has a lower and an upper bound.
 
     ``may_pass_all``: all loads that this machine can generate may pass, and the result then says so.

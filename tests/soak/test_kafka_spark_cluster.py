@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
-from cli_session import Said, start, streamgauge, write
+from cli_session import CommandResult, start, streamgauge, write
 from kafka_broker import administration, needs_kafka, shared
 from real_trial import PLACEMENT
-from test_kafka_canaries import holding, secret_file, secured, watching
+from test_kafka_twenty_secrets import holding, secret_file, secured, watching
 
 from streamgauge.run.monitor.monitor import available
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
@@ -32,14 +32,14 @@ COMPLETE = "{{bootstrap: '{0}', tls: true, authority: {1}, mechanism: SCRAM-SHA-
 SECONDS = 900
 
 
-def typed(*words: str | Path, cwd: Path, **environment: str) -> tuple[Said, int]:
+def typed(*words: str | Path, cwd: Path, **environment: str) -> tuple[CommandResult, int]:
     """A command in a separate process; what it printed, and its process id."""
     with start(*words, cwd=cwd, env={**os.environ, **environment}) as process:
         out, err = process.communicate(timeout=SECONDS)
-    return Said(process.returncode, out, err), process.pid
+    return CommandResult(process.returncode, out, err), process.pid
 
 
-def is_a_result(said: Said) -> None:
+def is_a_result(said: CommandResult) -> None:
     assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed trials
     for trial in said.document["trials"]:
         account = trial["measured"]["account"]

@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 from kafka_broker import fresh_topic, launched, needs_kafka, shared
 from kafka_events import KINDS
-from test_kafka_canaries import Secured, secret_file
+from test_kafka_twenty_secrets import Secured, secret_file
 
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 from streamgauge.transports.kafka.brokers.start import start_brokers, wait_until

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from own_jobs import OWN_FAULTS
+from custom_jobs import OWN_FAULTS
 from pair_trial import Ask
 from pair_verdicts import judged
 from pyspark.sql import DataFrame

@@ -4,7 +4,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from random_play import Played, play, summary
+from random_runs import Played, play, summary
 
 FIRST, EXPERIMENTS, TOGETHER = 1_000_000, 5_000, 500
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_session import Said, start, write
+from cli_session import CommandResult, start, write
 from real_run import calibrated
 from real_trial import PLACEMENT
 
@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.skipif(not available() or not PLACEMENT.sut, reason="a trial needs /proc and two cores"),
 ]
 
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Seconds that Spark may take to start and to refuse its query on a busy machine."""
 EXPERIMENT = """\
 name: users-error
@@ -41,17 +41,17 @@ def leaves(purchases):
 """
 
 
-def run(folder: Path, option: str) -> Said:
+def run(folder: Path, option: str) -> CommandResult:
     """A plain measurement with one short trial, in the folder of the user's file."""
     (folder / "job.py").write_text(JOB, encoding="utf-8")
     file = write(folder, EXPERIMENT.format(option=option))
     with start("run", file, "--out", calibrated(folder / "runs"), "--json", cwd=folder) as process:
         try:
-            out, err = process.communicate(timeout=PATIENCE)
+            out, err = process.communicate(timeout=TIMEOUT)
         finally:
             process.kill()  # nothing if it has ended
     sys.stderr.write(err)
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from search_play import experiment
+from search_replay import experiment
 
 from streamgauge.engines.reference.engine import ReferenceOptions
 from streamgauge.judge.generator import MAX_SEND_DELAY

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from search_play import experiment, found, only
+from search_replay import experiment, found, only
 
 from benches.search_accuracy import find
 from streamgauge.model.experiment import Span

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from search_play import CRASHES, FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
+from search_replay import CRASHES, FAILS, HOLDS, ONE, STRATEGIES, UNDECIDED, experiment, found, only, play, verdict
 
 from streamgauge.model.experiment import Dimension, Span, Strategy, TrialPlan
 from streamgauge.model.finding import TrialResult

@@ -1,7 +1,7 @@
 """An overload while other processes took a share s of the cores speaks of the load L / (1 − s), and of L nothing."""
 
 import pytest
-from search_play import FAILS, Answer, experiment, only, verdict
+from search_replay import FAILS, Answer, experiment, only, verdict
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.finding import TrialResult

@@ -1,7 +1,7 @@
 """Strategies on a list or a grid of loads: bounds that the trials cannot prove are not given as certain."""
 
 import pytest
-from search_play import HOLDS, Answer, experiment, found
+from search_replay import HOLDS, Answer, experiment, found
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind

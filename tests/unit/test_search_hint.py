@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from search_play import FAILS, HOLDS, STRATEGIES, UNDECIDED, experiment, play, verdict
+from search_replay import FAILS, HOLDS, STRATEGIES, UNDECIDED, experiment, play, verdict
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.finding import Finding, TrialResult

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from search_play import CRASHES, FAILS, HOLDS, STRATEGIES, experiment, found, only, verdict
+from search_replay import CRASHES, FAILS, HOLDS, STRATEGIES, experiment, found, only, verdict
 
 from streamgauge.model.experiment import Span, Strategy
 from streamgauge.model.measurement import Estimate, Verdict, VerdictKind

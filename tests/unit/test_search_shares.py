@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from search_play import (
+from search_replay import (
     CRASHES,
     FAILS,
     FALSIFIED,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from search_play import FALSIFIED, INVALID, experiment, play, verdict
+from search_replay import FALSIFIED, INVALID, experiment, play, verdict
 
 from streamgauge.model.experiment import Experiment, Span
 from streamgauge.model.finding import Finding, TrialResult

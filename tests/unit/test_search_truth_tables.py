@@ -3,7 +3,7 @@
 from itertools import combinations_with_replacement, product
 
 import pytest
-from search_play import STRATEGIES, experiment, play, verdict
+from search_replay import STRATEGIES, experiment, play, verdict
 
 from streamgauge.model.experiment import Goal, Span, Strategy
 from streamgauge.model.finding import Finding, TrialResult

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_session import Said, start, write
+from cli_session import CommandResult, start, write
 from real_run import EXPERIMENT, calibrated
 from real_trial import PLACEMENT
-from standing_plugin import installed
+from shared_system_plugin import installed
 
 from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
@@ -19,23 +19,23 @@ SEARCH = (
     .replace("find: nothing", "find: sustainable-throughput")
     .replace("rate: 100k/s", "between: [50k/s, 1M/s]")
 )
-PATIENCE = 240
+TIMEOUT = 240
 """Seconds that a run of a few short trials may take on a busy machine."""
 MEASURE = EXPERIMENT.replace("name: reference", "name: standing, warm_limit: 0s")
 
 
-def run(folder: Path, text: str) -> Said:
+def run(folder: Path, text: str) -> CommandResult:
     """A whole run of this experiment."""
     environment = installed(folder)
     process = start("run", write(folder, text), "--out", calibrated(folder / "runs"), "--json", env=environment)
     try:
-        out, err = process.communicate(timeout=PATIENCE)
+        out, err = process.communicate(timeout=TIMEOUT)
     finally:
         process.kill()  # with all that it started; nothing if it has ended
-    return Said(process.returncode, out, err)
+    return CommandResult(process.returncode, out, err)
 
 
-def the_only_trial(said: Said) -> dict[str, Any]:
+def the_only_trial(said: CommandResult) -> dict[str, Any]:
     (trial,) = said.document["trials"]
     assert isinstance(trial, dict)
     return trial

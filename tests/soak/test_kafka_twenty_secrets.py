@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from cli_session import Said, start, streamgauge
+from cli_session import CommandResult, start, streamgauge
 from kafka_broker import launched, needs_kafka
 from pydantic import SecretStr
 
@@ -61,7 +61,7 @@ class Watched:
                 self.lines.setdefault(int(folder.name), set()).add(line)
                 self.environments.setdefault(int(folder.name), set()).add(environment)
 
-    def add(self, said: Said) -> Said:
+    def add(self, said: CommandResult) -> CommandResult:
         self.printed += [said.out, said.err]
         return said
 
@@ -105,7 +105,7 @@ def run(experiment: Path, out: Path, env: dict[str, str], watched: Watched) -> t
     """A real run in a separate process. Its code, and its id as a process."""
     with start("run", experiment, "--out", out, env={**os.environ, **env}) as process:
         out_text, err_text = process.communicate(timeout=240)
-    watched.add(Said(process.returncode, out_text, err_text))
+    watched.add(CommandResult(process.returncode, out_text, err_text))
     return process.returncode, process.pid
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cli_session import start, streamgauge, write
-from elsewhere import Elsewhere
+from other_machine import OtherMachine
 from real_run import calibrated
 from real_trial import PLACEMENT
 
@@ -43,7 +43,7 @@ def test_a_run_is_reported_the_same_on_another_machine(tmp_path: Path) -> None:
     sent = tmp_path / "sent on"
     sent.mkdir()
     shutil.move(run.path, sent)  # nothing is left where it was made
-    bare = Elsewhere(tmp_path / "home")
+    bare = OtherMachine(tmp_path / "home")
     assert bare.streamgauge("show", "--out", sent, "--json").document == shown
     assert bare.streamgauge("report", "--out", sent, "--html", tmp_path / "page.html").code == 0
     assert (tmp_path / "page.html").read_bytes() == page

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli_session import Said, streamgauge, write
+from cli_session import CommandResult, streamgauge, write
+from random_expected import broken_bounds, contradictions
 from random_experiments import FINDS, STRATEGIES, draw
-from random_truth import broken_bounds, contradictions
 
 CODES = (0, 1, 2, 3, 4, 5, 6)
 """Everything but a bug of streamgauge and an interruption."""
@@ -48,7 +48,7 @@ def play(seed: int, budget: str = "10m") -> Played:
     return Played(seed, ran.code, trials, f"seed {seed}: {said}" if said else "")
 
 
-def _ended(command: str, said: Said) -> str:
+def _ended(command: str, said: CommandResult) -> str:
     return "" if said.code in CODES else f"{command} ended with {said.code}: {said.err[-300:]}"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from streamgauge.store.journal import read_rows
 
 MARK = "STREAMGAUGE_TEST_MARK"
-PATIENCE = 10.0
+TIMEOUT = 10.0
 """Seconds by which everything must be gone."""
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from cli_session import start, streamgauge, write
+from marked_processes import MARK, TIMEOUT, await_or_kill, marked, seconds_of_load, within
 from real_run import EXPERIMENT, calibrated
 from real_trial import COLLECTOR, DRIVER, ENGINE, PLACEMENT, disturbance
-from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
 
 from streamgauge.run.monitor.monitor import available
 from streamgauge.store import Store
@@ -33,7 +33,7 @@ def test_nothing_outlives_a_run_that_is_ended_in_the_middle_of_a_trial(number: s
         assert list(Path(short).glob("*/*/*.sock"))
 
         process.send_signal(number)
-        assert within(PATIENCE, lambda: not marked(mark)), marked(mark)
+        assert within(TIMEOUT, lambda: not marked(mark)), marked(mark)
         assert process.wait() == (-signal.SIGKILL if number is signal.SIGKILL else 130)
         _, err = process.communicate()
         assert "Traceback" not in err

@@ -4,19 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cli_session import Said
+from cli_session import CommandResult
 
 
-class Elsewhere:
+class OtherMachine:
     """Runs commands there. ``tools`` is the path on which they find others; nothing else is known to them."""
 
     def __init__(self, home: Path, tools: str = "/nowhere") -> None:
         self.home, self.tools = home, tools
         home.mkdir()
 
-    def streamgauge(self, *words: str | Path) -> Said:
+    def streamgauge(self, *words: str | Path) -> CommandResult:
         """A command there."""
         there = {"HOME": str(self.home), "PATH": self.tools, "TZ": "Pacific/Auckland", "LC_ALL": "C"}
         argv = [sys.executable, "-m", "streamgauge", *map(str, words)]
         done = subprocess.run(argv, env=there, cwd=self.home, capture_output=True, text=True, timeout=300, check=False)
-        return Said(done.returncode, done.stdout, done.stderr)
+        return CommandResult(done.returncode, done.stdout, done.stderr)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from cli_session import start, streamgauge
+from marked_processes import MARK, TIMEOUT, await_or_kill, marked, seconds_of_load, within
 from real_run import calibrated
 from real_trial import COLLECTOR, DRIVER, PLACEMENT
-from spark_trial import PATIENCE as SPARKS_PATIENCE
-from survivors import MARK, PATIENCE, await_or_kill, marked, seconds_of_load, within
+from spark_trial import TIMEOUT as SPARK_TIMEOUT
 
 from streamgauge.run.monitor.monitor import available
 
@@ -77,10 +77,10 @@ def test_nothing_of_spark_outlives_the_command(
                 moment == "starting" or seconds_of_load(runs) >= SECONDS[moment]
             )
 
-        await_or_kill(process, SPARKS_PATIENCE, there)
+        await_or_kill(process, SPARK_TIMEOUT, there)
         end(process)
         ended = time.monotonic()
-        assert within(PATIENCE, lambda: not marked(mark)), marked(mark)
+        assert within(TIMEOUT, lambda: not marked(mark)), marked(mark)
         with capsys.disabled():
             print(f"\n{end.__name__}, Spark {moment}: nothing is alive after {time.monotonic() - ended:.1f} s")
         _, err = process.communicate()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 
 import pytest
-from search_play import (
+from search_replay import (
     CRASHES,
     FAILS,
     FALSIFIED,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from kafka_broker import needs_kafka
 from real_trial import PLACEMENT
-from test_guide_own_function import guide_project, typed_in
+from test_guide_own_function import guide_project, run_command_in
 
 from streamgauge.run.monitor.monitor import available
 
@@ -28,7 +28,7 @@ def is_right(folder: Path, engine: str) -> None:
     workload = re.search(r"^workload:.*$", text, re.MULTILINE)
     assert workload is not None
     (folder / "my.yaml").write_text(f"name: own\n{workload[0]}\n{engine}\n{MEASURE}", encoding="utf-8")
-    said = typed_in(folder, "run", "my.yaml", "--json")
+    said = run_command_in(folder, "run", "my.yaml", "--json")
     trials = said.document["trials"]
     assert trials, said.err
     for trial in trials:

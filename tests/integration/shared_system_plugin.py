@@ -165,10 +165,12 @@ def standing() -> int:
 
 def installed(folder: Path) -> dict[str, str]:
     """The environment of a command that finds these engines, as if their package was installed in this folder."""
-    information = folder / "standing_plugin-1.0.dist-info"
+    information = folder / "shared_system_plugin-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Name: standing-plugin\nVersion: 1.0\n", encoding="utf-8")
-    entry = "[streamgauge.engines]\nstanding = standing_plugin:engine\nunstartable = standing_plugin:unstartable\n"
+    names = {"standing": "engine", "unstartable": "unstartable"}
+    points = [f"{name} = shared_system_plugin:{value}" for name, value in names.items()]
+    entry = "\n".join(["[streamgauge.engines]", *points, ""])
     (information / "entry_points.txt").write_text(entry, encoding="utf-8")
     before = os.environ.get("PYTHONPATH")
     paths = [str(folder), str(Path(__file__).parent), *([before] if before else [])]
