@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from judge_samples import LAG, LOAD, Floats, latencies, objective, seconds, trial, walk, windowed
 
-from benches.early_rule import CAPACITY, FULL, RATIOS, decide_once, trial_at
+from benches.early_stop import CAPACITY, FULL, RATIOS, decide_once, trial_at
 from streamgauge.engines.simulated import SimulatedOptions, simulated
 from streamgauge.judge import EarlyStopRule, decide, measure, trend_rules
 from streamgauge.judge.measure import measure_trends

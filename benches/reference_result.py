@@ -1,4 +1,4 @@
-"""How fast the reference result is computed and outputs are checked: ``python -m benches.reference_answer``."""
+"""How fast the reference result is computed and outputs are checked: ``python -m benches.reference_result``."""
 
 import statistics
 import time
