@@ -8,7 +8,7 @@ from pathlib import Path
 from streamgauge.model.units import format_rate
 from streamgauge.processes.launch import Launcher
 from streamgauge.processes.placement import assign_cores
-from streamgauge.run.calibrate.max_load import LoadSite, max_input_rate
+from streamgauge.run.calibrate.max_load import LoadSetup, max_input_rate
 from streamgauge.transports.queue.transport import OpenQueue
 
 
@@ -19,7 +19,7 @@ def main() -> None:
     arguments = parser.parse_args()
     where = assign_cores(1)
     with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-        site = LoadSite(launcher, OpenQueue(launcher.runtime), "queue", where)
+        site = LoadSetup(launcher, OpenQueue(launcher.runtime), "queue", where)
         rates = [max_input_rate(site, Path(folder) / f"q{i}", arguments.seconds) for i in range(arguments.repeats)]
     print(f"generator and queue on core {where.driver}, consumer on core {where.sut}, rows of 20 bytes")
     print(f"  median of {len(rates)}    {format_rate(statistics.median(rates))}   (expected 20M/s or more)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from streamgauge.model.units import format_rate
 from streamgauge.processes.launch import Launcher
 from streamgauge.processes.placement import assign_cores
-from streamgauge.run.calibrate.max_load import LoadSite, max_output_rate
+from streamgauge.run.calibrate.max_load import LoadSetup, max_output_rate
 from streamgauge.transports.queue.transport import OpenQueue
 
 
@@ -22,7 +22,7 @@ def main() -> None:
         rates = []
         for _ in range(arguments.repeats):
             with tempfile.TemporaryDirectory() as folder, Launcher() as launcher:
-                site = LoadSite(launcher, OpenQueue(launcher.runtime), "queue", where)
+                site = LoadSetup(launcher, OpenQueue(launcher.runtime), "queue", where)
                 rates.append(max_output_rate(site, Path(folder) / "c", arguments.seconds, rows))
         print(f"collector on core {where.driver}, sender on core {where.sut}, {rows} rows of 32 bytes to a batch")
         print(f"  median of {len(rates)}    {format_rate(statistics.median(rates))}")

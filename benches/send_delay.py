@@ -13,7 +13,7 @@ from streamgauge.run.calibrate.max_load import (
     CONFIRM,
     PROBE,
     SAFE_LAG,
-    LoadSite,
+    LoadSetup,
     max_input_rate,
     probe_rates,
     send_delay,
@@ -29,7 +29,7 @@ def main() -> None:
     where = assign_cores(1)
     with tempfile.TemporaryDirectory() as name, Launcher() as launcher:
         folder = Path(name)
-        site = LoadSite(launcher, OpenQueue(launcher.runtime), "queue", where)
+        site = LoadSetup(launcher, OpenQueue(launcher.runtime), "queue", where)
         most = statistics.median(max_input_rate(site, folder / f"q{i}") for i in range(3))
         probes = probe_rates(most, lambda rate, long: send_delay(site, folder / f"{rate:.0f}-{long:.0f}", rate, long))
         print(f"maximum rate {format_rate(most)}; medians of {arguments.repeats} runs of {arguments.seconds:g} s")

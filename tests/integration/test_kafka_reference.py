@@ -16,7 +16,7 @@ from streamgauge.model.layout import Placement
 from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.processes.launch import Launcher
-from streamgauge.run.calibrate.max_load import LoadSite, max_input_rate, send_delay
+from streamgauge.run.calibrate.max_load import LoadSetup, max_input_rate, send_delay
 from streamgauge.store.journal import read_parts
 from streamgauge.transports.kafka.formats.columns import FormatName
 
@@ -71,7 +71,7 @@ def test_maximum_rates_over_kafka_are_measured_with_producer_and_consumer_togeth
         Launcher(Path(short)) as launcher,
         open_cluster(tmp_path, over_shared_broker()) as kafka,
     ):
-        site = LoadSite(launcher, kafka, "kafka", Placement())
+        site = LoadSetup(launcher, kafka, "kafka", Placement())
         assert max_input_rate(site, tmp_path / "input", seconds=0.5) > 20_000
         delay = send_delay(site, tmp_path / "delay", 20_000.0, seconds=0.5)
     assert delay.achieved > 10_000

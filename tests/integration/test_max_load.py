@@ -10,26 +10,26 @@ from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.layout import Placement
 from streamgauge.processes.launch import Launcher
 from streamgauge.run.calibrate.calibrate import CalibrationSetup, _capacity, _latency
-from streamgauge.run.calibrate.max_load import LoadSite, max_input_rate, max_output_rate, send_delay
+from streamgauge.run.calibrate.max_load import LoadSetup, max_input_rate, max_output_rate, send_delay
 from streamgauge.run.trial.setup import RunLimits
 from streamgauge.transports.queue.transport import OpenQueue
 
 
 @pytest.fixture
-def site() -> Iterator[LoadSite]:
+def site() -> Iterator[LoadSetup]:
     with tempfile.TemporaryDirectory(prefix="sg") as short, Launcher(Path(short)) as launcher:
-        yield LoadSite(launcher, OpenQueue(launcher.runtime), "queue", Placement())
+        yield LoadSetup(launcher, OpenQueue(launcher.runtime), "queue", Placement())
 
 
-def test_the_queue_has_a_maximum_rate(site: LoadSite, tmp_path: Path) -> None:
+def test_the_queue_has_a_maximum_rate(site: LoadSetup, tmp_path: Path) -> None:
     assert max_input_rate(site, tmp_path / "queue", seconds=0.5) > 100_000
 
 
-def test_the_collector_has_a_maximum_rate(site: LoadSite, tmp_path: Path) -> None:
+def test_the_collector_has_a_maximum_rate(site: LoadSetup, tmp_path: Path) -> None:
     assert max_output_rate(site, tmp_path / "collector", seconds=0.5) > 10_000
 
 
-def test_the_send_delay_is_measured_after_the_first_second(site: LoadSite, tmp_path: Path) -> None:
+def test_the_send_delay_is_measured_after_the_first_second(site: LoadSetup, tmp_path: Path) -> None:
     delay = send_delay(site, tmp_path / "lag", 100_000.0, seconds=0.5)
     assert delay.intervals == 100
     assert 0 < delay.p50 <= delay.p99 <= delay.worst <= delay.most

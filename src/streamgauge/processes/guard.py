@@ -19,7 +19,7 @@ import sys
 import time
 from typing import Any
 
-Order = dict[str, Any]
+Specification = dict[str, Any]
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -30,7 +30,7 @@ if LINUX:
     _prctl = ctypes.CDLL(None, use_errno=True).prctl
 
 
-def say(**what: object) -> None:
+def report(**what: object) -> None:
     """Write to the controller; if it has ended, the line is dropped."""
     with contextlib.suppress(OSError):
         os.write(1, json.dumps(what).encode() + b"\n")
@@ -110,32 +110,32 @@ class Guard:
             self.reap()
             if self.code is not None or self.signalled:
                 return False
-            heard = self.pause(None, control=True)
-            if heard is not None:
-                return heard == b""
+            data = self.pause(None, control=True)
+            if data is not None:
+                return data == b""
 
     def stop_children(self, timeout: float) -> None:
         """SIGTERM to all below, or the order to the inner guard; after the timeout SIGKILL, until none is left."""
-        me = os.getpid()
+        own_pid = os.getpid()
         if self.code is not None:
             timeout = 0.0  # the child has ended: what it left behind gets no time
         elif self.below is not None:
             os.close(self.below)
             timeout += KILL_TIMEOUT
         else:
-            signal_all(descendants(me), self.main, signal.SIGTERM)
-            signal_all(descendants(me), self.main, signal.SIGCONT)
+            signal_all(descendants(own_pid), self.main, signal.SIGTERM)
+            signal_all(descendants(own_pid), self.main, signal.SIGCONT)
         ends = time.monotonic() + timeout
-        while self._left(me) and time.monotonic() < ends:
+        while self._left(own_pid) and time.monotonic() < ends:
             self.pause(0.02, control=False)
         ends = time.monotonic() + KILL_TIMEOUT
-        while self._left(me) and time.monotonic() < ends:
-            signal_all(descendants(me), self.main, signal.SIGKILL)
+        while self._left(own_pid) and time.monotonic() < ends:
+            signal_all(descendants(own_pid), self.main, signal.SIGKILL)
             self.pause(0.005, control=False)
 
-    def _left(self, me: int) -> bool:
+    def _left(self, own_pid: int) -> bool:
         self.reap()
-        return bool(descendants(me)) or (self.main > 0 and self.code is None)
+        return bool(descendants(own_pid)) or (self.main > 0 and self.code is None)
 
 
 def become_subreaper() -> None:
@@ -152,7 +152,7 @@ def pin(cores: list[int]) -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def exec_child(order: Order, parent: int, stdin: int) -> None:
+def exec_child(specification: Specification, parent: int, stdin: int) -> None:
     """In the forked process: turn into the child."""
     os.setsid()
     if LINUX:
@@ -163,12 +163,12 @@ def exec_child(order: Order, parent: int, stdin: int) -> None:
         signal.signal(number, signal.SIG_DFL)
     os.dup2(stdin, 0)
     os.dup2(2, 1)
-    pin(order["cores"])
-    for key, value in order["env"].items():
+    pin(specification["cores"])
+    for key, value in specification["env"].items():
         os.putenv(key, value)
-    if order["folder"]:
-        os.chdir(str(order["folder"]))
-    argv = [str(word) for word in order["argv"]]
+    if specification["folder"]:
+        os.chdir(str(specification["folder"]))
+    argv = [str(word) for word in specification["argv"]]
     os.execvp(argv[0], argv)  # noqa: S606 - no shell is the point
 
 
@@ -195,47 +195,47 @@ def remove_folder(folder: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def inner_guard(order: Order, control: int) -> None:
+def inner_guard(specification: Specification, control: int) -> None:
     """The guard right above the child."""
     os.setsid()
     become_subreaper()
-    stdin, me = secret_pipe(str(order.pop("secret"))), os.getpid()
+    stdin, own_pid = secret_pipe(str(specification.pop("secret"))), os.getpid()
     pid = os.fork()
     if pid == 0:
-        exec_child(order, me, stdin)
+        exec_child(specification, own_pid, stdin)
     os.close(stdin)
     guard = Guard(control, pid, None)
-    say(started=pid)
+    report(started=pid)
     guard.wait_for_reason()
-    guard.stop_children(float(order["stop_timeout"]))
-    remove_folder(order["temporary"])
-    say(exited=guard.code)
+    guard.stop_children(float(specification["stop_timeout"]))
+    remove_folder(specification["temporary"])
+    report(exited=guard.code)
 
 
-def outer_guard(order: Order) -> None:
+def outer_guard(specification: Specification) -> None:
     """The guard that holds the controller's pipe. Without a child it only keeps the runtime folder."""
     become_subreaper()
-    os.dup2(os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
+    os.dup2(os.open(specification["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644), 2)
     pid, below = 0, None
-    if order["argv"]:
+    if specification["argv"]:
         reader, below = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(below)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # only the upper process has the controller's pipe
-            inner_guard(order, reader)
+            inner_guard(specification, reader)
             return
         os.close(reader)
-    order.pop("secret", None)
+    specification.pop("secret", None)
     guard = Guard(0, pid, below)
     orphaned = guard.wait_for_reason()
-    guard.stop_children(float(order["stop_timeout"]))
-    remove_folder(order["temporary"])  # again: the guard below may have been killed
+    guard.stop_children(float(specification["stop_timeout"]))
+    remove_folder(specification["temporary"])  # again: the guard below may have been killed
     if orphaned:
-        remove_folder(order["runtime"])
+        remove_folder(specification["runtime"])
 
 
-def read_order() -> Order:
+def read_specification() -> Specification:
     """The first line of the controller's pipe."""
     text = b""
     while not text.endswith(b"\n"):
@@ -243,11 +243,11 @@ def read_order() -> Order:
         if not got:
             return {}
         text += got
-    order: Order = json.loads(text)
-    return order
+    specification: Specification = json.loads(text)
+    return specification
 
 
 if __name__ == "__main__":
-    received = read_order()
+    received = read_specification()
     if received:
         outer_guard(received)

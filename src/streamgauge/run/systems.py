@@ -31,7 +31,7 @@ Key = tuple[str, Layout]
 
 
 @dataclass(slots=True)
-class _Standing:
+class _RunningSystem:
     """A system that is up, and how it was started and warmed up."""
 
     system: System
@@ -55,7 +55,7 @@ class SystemPool:
         """``folder`` is where the systems have their logs and working files."""
         self._folder = folder
         self._launcher: Launcher | None = None
-        self._systems: dict[Key, _Standing] = {}
+        self._systems: dict[Key, _RunningSystem] = {}
         self._failed: dict[Key, Outcome] = {}
         """Failures that no trial has reported yet."""
         self._limits: dict[Key, int] = {}
@@ -135,7 +135,7 @@ class SystemPool:
             self._failed.pop(key, None)
             self._stop(key)
 
-    def _start(self, setup: TrialSetup) -> _Standing:
+    def _start(self, setup: TrialSetup) -> _RunningSystem:
         engine, traits, placement = cast(RealEngine, setup.engine), setup.traits, setup.placement
         limits, observer = setup.context.limits, setup.context.observer
         self._launcher = self._launcher or Launcher(limits.runtime)
@@ -157,17 +157,17 @@ class SystemPool:
             stack.close()
             raise SystemFailed(not_started(error)) from error
         warm_up = WarmUp(started=round((elapsed_ns() - began) / SECOND, 1))
-        standing = _Standing(system, stack, warm_up, warmed=traits.warm_limit_ns > 0)
-        if standing.warmed:
+        running = _RunningSystem(system, stack, warm_up, warmed=traits.warm_limit_ns > 0)
+        if running.warmed:
             try:
-                self._warm_up(standing, setup, folder / "warm-up")
+                self._warm_up(running, setup, folder / "warm-up")
             except BaseException:
                 stack.close()
                 raise
             host.pin([process for group in system.processes().values() for process in group])
-        return standing
+        return running
 
-    def _warm_up(self, standing: _Standing, setup: TrialSetup, folder: Path) -> None:
+    def _warm_up(self, running: _RunningSystem, setup: TrialSetup, folder: Path) -> None:
         """Warm a new system up. One that fails at this load has failed: no trial would show more."""
         traits, name, observer = setup.traits, setup.trial.engine, setup.context.observer
         load = format_rate(traits.warm_load)
@@ -178,7 +178,7 @@ class SystemPool:
         early_stop = WarmUpWatch(traits.warm_limit_ns, traits.warm_min_ns)
         trial = warm_up_trial(setup.trial, traits)
         options = type(setup.options).from_resolved(trial.options)
-        recording = _run_unjudged(replace(setup, system=standing.system, options=options), trial, early_stop, folder)
+        recording = _run_unjudged(replace(setup, system=running.system, options=options), trial, early_stop, folder)
         outcome, seconds = recording.outcome, recording.seconds.stop
         if outcome.ending not in INTACT:
             detail = f"it {outcome.ending} in its warm-up at {load}: {outcome.detail}"
@@ -186,8 +186,8 @@ class SystemPool:
                 detail = f"in the warm-up of {name}: {outcome.detail}"
             raise SystemFailed(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
         observer.message(f"The warm-up took {duration_text(seconds * SECOND)}")
-        standing.warm_up = replace(
-            standing.warm_up,
+        running.warm_up = replace(
+            running.warm_up,
             seconds=float(seconds),
             load=traits.warm_load,
             cost_us=early_stop.finite_costs,

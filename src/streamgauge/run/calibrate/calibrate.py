@@ -29,7 +29,7 @@ from streamgauge.processes.clock import elapsed_ns, now
 from streamgauge.processes.launch import Launcher, LocalHost
 from streamgauge.run.calibrate.max_load import (
     PROBE,
-    LoadSite,
+    LoadSetup,
     SendDelay,
     confirmed,
     max_input_rate,
@@ -93,9 +93,9 @@ class CalibrationSetup:
         """All that the rates of the transport depend on."""
         return self.transport.identity(self.transport.resolve(self.choice.options))
 
-    def site(self, launcher: Launcher) -> LoadSite:
+    def load_setup(self, launcher: Launcher) -> LoadSetup:
         """Where loads are generated."""
-        return LoadSite(launcher, self.opened, self.choice.name, self.placement)
+        return LoadSetup(launcher, self.opened, self.choice.name, self.placement)
 
 
 @contextmanager
@@ -159,21 +159,21 @@ def max_load(setup: CalibrationSetup) -> Ceilings:
     folder, rate = setup.folder, setup.transport.delay_probe_rate
     between = "broker" if setup.choice.broker else setup.choice.name
     with Launcher(setup.limits.runtime) as launcher:
-        site = setup.site(launcher)
+        load_setup = setup.load_setup(launcher)
         setup.say(f"Measuring the maximum rate through generator and {between}")
-        queue = max_input_rate(site, folder / "queue")
+        queue = max_input_rate(load_setup, folder / "queue")
         setup.say(f"Measuring the send delay at {format_rate(rate)}")
-        delay = send_delay(site, folder / "lag", rate, PROBE)
+        delay = send_delay(load_setup, folder / "lag", rate, PROBE)
         setup.say("Finding the highest load that is sent on schedule, and confirming it over the length of a trial")
 
         def probe(rate: float, seconds: float) -> SendDelay:
-            return send_delay(site, folder / f"{rate:.0f}-{seconds:.0f}", rate, seconds)
+            return send_delay(load_setup, folder / f"{rate:.0f}-{seconds:.0f}", rate, seconds)
 
         probes = probe_rates(queue, probe)
         collector = 0.0
         if setup.transport.collector_limits:
             setup.say("Measuring the maximum rate of the collector")
-            collector = max_output_rate(site, folder / "collector")
+            collector = max_output_rate(load_setup, folder / "collector")
     kept = tuple(_as_probe(each) for each in probes)
     late = (delay.p50, delay.p99, delay.most)
     return Ceilings(queue, collector, delay.rate, *late, kept[-1].rate, kept, confirmed=confirmed(probes))
@@ -191,8 +191,8 @@ def quick_check(setup: CalibrationSetup) -> float:
     """
     repeats = range(1 if setup.transport.queue_counts_reads else _REPEATS)
     with Launcher(setup.limits.runtime) as launcher:
-        site = setup.site(launcher)
-        return max(max_input_rate(site, setup.folder / f"queue-{n}") for n in repeats)
+        load_setup = setup.load_setup(launcher)
+        return max(max_input_rate(load_setup, setup.folder / f"queue-{n}") for n in repeats)
 
 
 def _capacity(setup: CalibrationSetup, folder: Path, *, rate: float) -> CapacityRow:

@@ -44,7 +44,7 @@ _LEAD = 200 * MILLI
 _SKIPPED_SECONDS = 1.0
 _TAIL, _END_TIMEOUT = 3, 3.0
 """Lines of a process that ended by itself, and seconds that it may take to end after it stopped responding."""
-_RELAY_INTERVAL = 0.02
+_POSITION_INTERVAL = 0.02
 """Seconds between two times at which positions of the null consumer are passed on to the load driver."""
 SHARES = (CALIBRATED_SHARE, 0.6, 0.45, 0.3, 0.15)
 """Of the maximum rate, highest first: the loads at which the send delay is checked."""
@@ -82,7 +82,7 @@ class SendDelay:
 
 
 @dataclass(frozen=True, slots=True)
-class LoadSite:
+class LoadSetup:
     """Where a load is generated: a launcher, an open transport and the cores of both sides."""
 
     launcher: Launcher
@@ -97,13 +97,13 @@ class LoadSite:
         return max(1, len(self.placement.sut))
 
 
-class DrivenLoad:
+class RunningLoad:
     """A load driver under load with a null consumer, and the control channels of both."""
 
     def __init__(self, driver: DriverControl, consumer: ControlClient) -> None:
         self._driver, self._consumer = driver, consumer
 
-    def relay(self) -> None:
+    def pass_positions(self) -> None:
         """Pass the newest position of the consumer on to the load driver."""
         news = [each for each in self._consumer.notifications() if "offsets" in each]
         if news:
@@ -111,15 +111,15 @@ class DrivenLoad:
 
     def status(self) -> Json:
         """The counts of the load driver, with the newest position of the consumer in them."""
-        self.relay()
+        self.pass_positions()
         return self._driver.status()
 
     def wait(self, seconds: float) -> None:
         """Let this time pass, and pass positions on meanwhile."""
         ends = time.monotonic() + seconds
         while (left := ends - time.monotonic()) > 0:
-            self.relay()
-            time.sleep(min(left, _RELAY_INTERVAL))
+            self.pass_positions()
+            time.sleep(min(left, _POSITION_INTERVAL))
 
     def end(self, at_ns: int) -> None:
         """Publish what is due before ``at_ns``, then nothing more."""
@@ -128,44 +128,44 @@ class DrivenLoad:
 
 @contextmanager
 def _driver_under_load(
-    site: LoadSite, folder: Path, profile: LoadProfile, *, unthrottled: int = 0
-) -> Iterator[DrivenLoad]:
+    setup: LoadSetup, folder: Path, profile: LoadProfile, *, unthrottled: int = 0
+) -> Iterator[RunningLoad]:
     make_folder(folder)
     params = WindowedAggregationParams()
     streams, output = windowed_aggregation.streams(params), windowed_aggregation.output(params)
-    interval = transports()[site.name].usual_interval_ns
+    interval = transports()[setup.name].usual_interval_ns
     spec = DriverSpec(
         folder=folder,
-        transport=site.name,
+        transport=setup.name,
         driver=0,
         workload=windowed_aggregation.name,
         params=params.model_dump(mode="json"),
         seed=1,
         profiles=profiles_of(streams, profile),
         horizon_ns=600 * SECOND,
-        partition_count=site.partitions,
-        assigned=tuple(range(site.partitions)),
+        partition_count=setup.partitions,
+        assigned=tuple(range(setup.partitions)),
         send_interval_ns=interval,
         unthrottled_backlog=unthrottled,
     )
     with ExitStack() as stack:
-        channel = stack.enter_context(site.transport.channel(ChannelSpec(0, streams, output, site.partitions)))
-        runtime = site.launcher.runtime
-        driver = driver_process(spec, channel.driver_wire(0), runtime, site.placement.driver)
-        driving = site.launcher.start(driver.process, folder)
+        channel = stack.enter_context(setup.transport.channel(ChannelSpec(0, streams, output, setup.partitions)))
+        runtime = setup.launcher.runtime
+        driver = driver_process(spec, channel.driver_wire(0), runtime, setup.placement.driver)
+        driving = setup.launcher.start(driver.process, folder)
         stack.callback(driving.stop)
         control = DriverControl(driver.connect())
         stack.callback(control.close)
-        wanted = NullConsumerSpec(folder=folder, transport=site.name)
-        consumer = null_consumer_process(wanted, channel.endpoints.wire(), runtime, site.placement.sut)
-        consuming = site.launcher.start(consumer.process, folder)
+        wanted = NullConsumerSpec(folder=folder, transport=setup.name)
+        consumer = null_consumer_process(wanted, channel.endpoints.wire(), runtime, setup.placement.sut)
+        consuming = setup.launcher.start(consumer.process, folder)
         stack.callback(consuming.stop)
         client = consumer.connect()
         stack.callback(client.close)
         try:
             clock = Clock()
             control.start(clock.monotonic_ns() + _LEAD, (clock.wall_ns() + _LEAD) // MILLI * MILLI)
-            yield DrivenLoad(control, client)
+            yield RunningLoad(control, client)
             control.stop()
             _require_running(consuming)
             consuming.stop()
@@ -185,11 +185,11 @@ def _require_running(process: Process, seconds: float = 0.0) -> None:
         raise LaunchError(f"{process.name} ended while the maximum load was measured (exit code {code}): {last}")
 
 
-def max_input_rate(site: LoadSite, folder: Path, seconds: float = 3.0) -> float:
+def max_input_rate(setup: LoadSetup, folder: Path, seconds: float = 3.0) -> float:
     """Events per second from the generator through the transport to a consumer that does nothing."""
-    transport = transports()[site.name]
+    transport = transports()[setup.name]
     plan = constant(transport.unthrottled_per_interval * SECOND / transport.usual_interval_ns)
-    with _driver_under_load(site, folder, plan, unthrottled=2_000_000) as load:
+    with _driver_under_load(setup, folder, plan, unthrottled=2_000_000) as load:
         load.wait(_SKIPPED_SECONDS)
         before = load.status()
         load.wait(seconds)
@@ -197,9 +197,9 @@ def max_input_rate(site: LoadSite, folder: Path, seconds: float = 3.0) -> float:
     return float((after["acknowledged"] - before["acknowledged"]) * SECOND / (after["elapsed"] - before["elapsed"]))
 
 
-def send_delay(site: LoadSite, folder: Path, rate: float, seconds: float = 5.0) -> SendDelay:
+def send_delay(setup: LoadSetup, folder: Path, rate: float, seconds: float = 5.0) -> SendDelay:
     """How late events are sent at this rate, while a consumer that does nothing reads them."""
-    with _driver_under_load(site, folder, constant(rate)) as load:
+    with _driver_under_load(setup, folder, constant(rate)) as load:
         load.end(round((seconds + _SKIPPED_SECONDS) * SECOND))
         load.wait(seconds + _SKIPPED_SECONDS + _LEAD / SECOND + 0.2)
     sends = read_rows(folder / "ticks-0")
@@ -267,24 +267,24 @@ def confirmed(probes: Sequence[SendDelay]) -> bool:
     return probes[-1].on_time and probes[-1].seconds >= CONFIRM
 
 
-def max_output_rate(site: LoadSite, folder: Path, seconds: float = 3.0, rows: int = 16_384) -> float:
+def max_output_rate(setup: LoadSetup, folder: Path, seconds: float = 3.0, rows: int = 16_384) -> float:
     """Output rows per second that the collector stamps, counts and stores, with nothing left over at the end."""
     make_folder(folder)
     params = WindowedAggregationParams()
     streams, output = windowed_aggregation.streams(params), windowed_aggregation.output(params)
     with ExitStack() as stack:
-        channel = stack.enter_context(site.transport.channel(ChannelSpec(0, streams, output, site.partitions)))
-        runtime = site.launcher.runtime
-        spec = CollectorSpec(folder=folder, transport=site.name, firing="window_end")
-        child = collector_process(spec, channel.collector_wire(), runtime, site.placement.driver)
-        collecting = site.launcher.start(child.process, folder)
+        channel = stack.enter_context(setup.transport.channel(ChannelSpec(0, streams, output, setup.partitions)))
+        runtime = setup.launcher.runtime
+        spec = CollectorSpec(folder=folder, transport=setup.name, firing="window_end")
+        child = collector_process(spec, channel.collector_wire(), runtime, setup.placement.driver)
+        collecting = setup.launcher.start(child.process, folder)
         stack.callback(collecting.stop)
         control, clock = CollectorControl(child.connect(90.0)), Clock()
         stack.callback(control.close)
         control.start(clock.monotonic_ns(), clock.wall_ns())
-        sender = NullConsumerSpec(folder=folder, transport=site.name, rows=rows)
-        sending = null_consumer_process(sender, channel.endpoints.wire(), runtime, site.placement.sut)
-        process = site.launcher.start(sending.process, folder)
+        sender = NullConsumerSpec(folder=folder, transport=setup.name, rows=rows)
+        sending = null_consumer_process(sender, channel.endpoints.wire(), runtime, setup.placement.sut)
+        process = setup.launcher.start(sending.process, folder)
         stack.callback(process.stop)
         time.sleep(_SKIPPED_SECONDS)
         began, before = clock.monotonic_ns(), control.status()["committed"]

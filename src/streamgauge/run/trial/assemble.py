@@ -24,12 +24,12 @@ def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None 
     parts = [read_columns(folder / f"driver-{n}-seconds") for n in range(drivers)]
     length = min(len(p.get("second", ())) for p in parts)
     length = length if stop is None else min(length, stop)
-    columns = _driven([{name: column[:length] for name, column in p.items()} for p in parts], length)
+    columns = _driver_columns([{name: column[:length] for name, column in p.items()} for p in parts], length)
     collected = read_columns(folder / "collector-seconds")
     for name in ("outputs", "firings", "negative"):
         columns[name] = _by_second(collected, name, length)
     columns["collector_hiccup"] = _largest(read_columns(folder / "collector-health"), "hiccup", length)
-    columns |= _watched(folder, length, placement)
+    columns |= _monitor_columns(folder, length, placement)
     kinds = _latencies([read_columns(folder / name) for name in ("collector-latencies", MISSING)], KIND_NUMBER, length)
     kinds |= _latencies([read_columns(folder / f"driver-{n}-delays") for n in range(drivers)], DELAY_NUMBER, length)
     return Seconds(0, columns, kinds)
@@ -48,7 +48,7 @@ def newest(before: Seconds, now: Seconds) -> Seconds:
     return Seconds(stretch.start, stretch.columns, kinds)
 
 
-def _driven(parts: list[Rows], length: int) -> dict[str, Ints]:
+def _driver_columns(parts: list[Rows], length: int) -> dict[str, Ints]:
     """The seconds of all load drivers as one: counts add up, extremes keep the larger."""
     if not length:
         return {
@@ -85,7 +85,7 @@ def _largest(rows: Rows, name: str, length: int) -> Ints:
     return column
 
 
-def _watched(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
+def _monitor_columns(folder: Path, length: int, placement: Placement) -> dict[str, Ints]:
     """What the monitor recorded, row by row in the second in which its snapshot ended."""
     roles, cores = read_columns(folder / "monitor-roles"), read_columns(folder / "monitor-cores")
     sut_cpu, driver_cpu, waited = (

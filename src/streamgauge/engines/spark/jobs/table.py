@@ -27,7 +27,7 @@ CONNECTIONS = {"queue": Connection(), "kafka": Connection(updates=True, jars=_ka
 TRANSPORTS = frozenset(CONNECTIONS)
 CUSTOM = "custom"
 """The variant of a user's own function, which runs on the events of any workload."""
-USUAL = "naive"
+FIRST_VARIANT = "naive"
 """The variant that every workload with only one variant accepts, as files have it that were written before."""
 
 
@@ -66,7 +66,7 @@ def variants(workload: str = "") -> tuple[str, ...]:
 def job_of(workload: str, variant: str) -> BuiltIn | None:
     """The job of a workload in a variant; empty: in its first one. None if there is no such job."""
     known = [each for each in BUILT_IN if each.workload == workload]
-    if not variant or (variant == USUAL and len(known) == 1):
+    if not variant or (variant == FIRST_VARIANT and len(known) == 1):
         return known[0] if known else None
     return next((each for each in known if each.variant == variant), None)
 
