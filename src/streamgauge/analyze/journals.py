@@ -89,8 +89,8 @@ def _cores(facts: TrialFacts) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The cores of the load driver and of the SUT; early recordings have them only in a sentence."""
     if facts.driver_cores or facts.sut_cores:
         return facts.driver_cores, facts.sut_cores
-    said = _SENTENCE.fullmatch(facts.placement)
-    return (_numbers(said[1]), _numbers(said[2])) if said else ((), ())
+    match = _SENTENCE.fullmatch(facts.placement)
+    return (_numbers(match[1]), _numbers(match[2])) if match else ((), ())
 
 
 def _numbers(text: str) -> tuple[int, ...]:

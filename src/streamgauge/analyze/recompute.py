@@ -110,7 +110,7 @@ def _by_kind(rows: pa.Table) -> dict[Kind, Latencies]:
     order = np.lexsort((bucket, second))
     result: dict[Kind, Latencies] = {}
     for each in KINDS:
-        mine = order[kind[order] == each]
-        if len(mine):
-            result[each] = Latencies(second[mine], bucket[mine], count[mine])
+        selected = order[kind[order] == each]
+        if len(selected):
+            result[each] = Latencies(second[selected], bucket[selected], count[selected])
     return result

@@ -93,8 +93,8 @@ def note_how_to_resume(run: Run, output: CliOutput) -> None:
 
 def present(experiment: Experiment, run: Run, explored: RunResult, code: ExitCode, output: CliOutput) -> NoReturn:
     """Show a run, or write its document, put its report into its folder, and exit."""
-    story = run_report(run, explored, code)
+    report = run_report(run, explored, code)
     if not output.json:
-        output.print(render_run(view_run(story)))
-    save_report(run, story, output)
-    output.exit(run_document(story), code)
+        output.print(render_run(view_run(report)))
+    save_report(run, report, output)
+    output.exit(run_document(report), code)

@@ -150,7 +150,7 @@ class SimulatedTrial:
         self._batch_start, self._ack_time, self._ack_total = (
             self._batches() if options.batch_interval else self._continuous()
         )
-        self._firings = self._fire()
+        self._results = self._fire()
         self._stop, self._ending, self._detail = self._end(length)
 
     def _capacity_by_second(self, judged: int, length: int, mean: float) -> Floats:
@@ -257,7 +257,7 @@ class SimulatedTrial:
         ack_lag[second] = self._plan.count(times) - totals
         offered = np.diff(self._published[: stop + 1])
         taken, queue = self._taken(stop)
-        fired = self._firings
+        fired = self._results
         came = fired.second < stop
         out = min(int(np.searchsorted(fired.due, stop)), fired.reached)
         columns = {
@@ -276,7 +276,7 @@ class SimulatedTrial:
 
     def _latencies(self, stop: int) -> dict[Kind, Latencies]:
         """Those of all that was due in these seconds, whenever it comes."""
-        fired = self._firings
+        fired = self._results
         due = int(np.searchsorted(fired.due, stop))
         out = min(due, fired.reached)
         spans: dict[Kind, slice] = {"event-time": slice(out), "processing-time": slice(out)}
@@ -344,7 +344,7 @@ class SimulatedTrial:
     def outcome(self, stop: int) -> Outcome:
         """How it ended, if it was stopped after ``stop`` seconds."""
         o = self._options
-        expected = int(self._firings.rows[self._firings.second < stop].sum())
+        expected = int(self._results.rows[self._results.second < stop].sum())
         lost, duplicate, wrong = (_faults(expected, share) for share in (o.lose, o.duplicate, o.alter))
         # before the first window closes there are no outputs to compare
         account = Account(expected, expected - lost + duplicate, lost, duplicate, wrong, checked=expected > 0)

@@ -103,10 +103,10 @@ class Process:
             self._received += got
             *lines, self._received = self._received.split(b"\n")
             for line in lines:
-                news: dict[str, Any] = json.loads(line)
-                self._pid = news.get("started", self._pid)
-                if "exited" in news:
-                    self._code = news["exited"]
+                notification: dict[str, Any] = json.loads(line)
+                self._pid = notification.get("started", self._pid)
+                if "exited" in notification:
+                    self._code = notification["exited"]
             seconds = 0.0
         if self._closed:
             self._popen.wait()
@@ -188,11 +188,11 @@ class Launcher:
         while not _ready(spec.ready, process):
             code = process.exit_code()
             if code is not None:
-                said = f"{spec.name} (process {pid}) {_ended(code)} before it was ready"
-                raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
+                message = f"{spec.name} (process {pid}) {_ended(code)} before it was ready"
+                raise LaunchError(message if process.tail() else f"{message}; its log is empty", process.tail(_LAST))
             if time.monotonic() > ends:
-                said = f"{spec.name} did not {spec.ready.text} within {duration_text(spec.deadline)}"
-                raise LaunchError(said if process.tail() else f"{said}; its log is empty", process.tail(_LAST))
+                message = f"{spec.name} did not {spec.ready.text} within {duration_text(spec.deadline)}"
+                raise LaunchError(message if process.tail() else f"{message}; its log is empty", process.tail(_LAST))
             process._listen(_LOOK_EVERY)
 
     def close(self) -> None:

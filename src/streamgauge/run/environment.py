@@ -206,14 +206,14 @@ def _java() -> Fact | None:
     if found is None:
         return None
     release = _read(Path(found).resolve().parent.parent / "release")
-    said = java_release(release) if release else None
-    return said or java_version(_answer([found, "-version"], _JAVA_SECONDS) or "")
+    known = java_release(release) if release else None
+    return known or java_version(_answer([found, "-version"], _JAVA_SECONDS) or "")
 
 
 def java_release(text: str) -> Fact | None:
     """Version and vendor from the ``release`` file of a Java home."""
-    said = parse_release(text)
-    return {"version": said[0], "vendor": said[1] or None} if said else None
+    release = parse_release(text)
+    return {"version": release[0], "vendor": release[1] or None} if release else None
 
 
 def java_version(text: str) -> Fact:

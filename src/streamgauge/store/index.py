@@ -82,15 +82,15 @@ def _summary(path: Path) -> RunSummary:
     except StoreError as error:
         return RunSummary(path.name, path, "unreadable", reason=str(error))
     engines = tuple(choice.label for choice in run.experiment.engines)
-    begun = RunSummary(path.name, path, "unfinished", run.experiment.name, run.created, engines, trials)
+    unfinished = RunSummary(path.name, path, "unfinished", run.experiment.name, run.created, engines, trials)
     if conclusion is None:
-        return begun
+        return unfinished
     return RunSummary(
-        begun.id,
+        unfinished.id,
         path,
         "finished",
-        begun.experiment,
-        begun.created,
+        unfinished.experiment,
+        unfinished.created,
         engines,
         trials,
         conclusion.ended,

@@ -93,11 +93,11 @@ class Store:
         named = [run for run in known if run.experiment == ref]
         if named:
             return Run.open(named[-1].path)
-        begun = [run for run in known if ref and run.id.startswith(ref)]
-        if len(begun) == 1:
-            return Run.open(begun[0].path)
-        if begun:
-            raise AmbiguousRun(f"{len(begun)} runs begin with {ref!r}: {_some(begun)}; type more characters")
+        matches = [run for run in known if ref and run.id.startswith(ref)]
+        if len(matches) == 1:
+            return Run.open(matches[0].path)
+        if matches:
+            raise AmbiguousRun(f"{len(matches)} runs begin with {ref!r}: {_some(matches)}; type more characters")
         raise UnknownRun(f"{self.root} has no run {ref!r}; {_have(known)}")
 
     def _back(self, ref: str, steps: int) -> Run:

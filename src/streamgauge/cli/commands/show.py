@@ -141,11 +141,11 @@ def command(
     if trial is not None:
         raise UserError("--trial needs --recompute. Without --recompute, every trial is shown.")
     known = conclusion_of(found)
-    story = run_report(found, known)
-    output.print(render_run(view_run(story)))
+    report = run_report(found, known)
+    output.print(render_run(view_run(report)))
     if found.report.exists():
         output.note(f"report: {found.report}")
-    output.exit({**run_document(story), "run_exit_code": int(known.exit_code)})
+    output.exit({**run_document(report), "run_exit_code": int(known.exit_code)})
 
 
 def _again(run: "Run", trial: int | None, output: CliOutput) -> NoReturn:

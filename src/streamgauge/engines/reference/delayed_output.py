@@ -39,7 +39,7 @@ class DelayedOutput:
         self._log = GrowingRows(folder / OUTPUTS, OUTPUT)
         self._waiting: list[tuple[int, int, ClosedWindows]] = []
         self._changed = threading.Condition()
-        self._firings, self._stopping = 0, False
+        self._count, self._stopping = 0, False
         self._thread = threading.Thread(target=self._send_all, name="release", daemon=True)
 
     def start(self) -> None:
@@ -54,8 +54,8 @@ class DelayedOutput:
     def schedule(self, moment_ns: int, fired: ClosedWindows) -> None:
         """Send these outputs at this moment of the monotonic clock."""
         with self._changed:
-            heapq.heappush(self._waiting, (moment_ns, self._firings, fired))
-            self._firings += 1
+            heapq.heappush(self._waiting, (moment_ns, self._count, fired))
+            self._count += 1
             self._changed.notify()
 
     def close(self) -> None:
@@ -80,7 +80,7 @@ class DelayedOutput:
                 self._changed.wait(left / SECOND)
         return None
 
-    def _send(self, moment: int, firing: int, fired: ClosedWindows) -> None:
+    def _send(self, moment: int, number: int, fired: ClosedWindows) -> None:
         rows, released = as_rows(fired), 0
 
         def when_due() -> Iterator[pa.RecordBatch]:
@@ -90,7 +90,7 @@ class DelayedOutput:
             released = time.monotonic_ns()
             yield rows
 
-        self._writer.put(self._query, firing, SCHEMA, when_due(), commit=True)
-        moments = {"firing": firing, "released_ns": released, "released_us": self._clock.micros(released)}
+        self._writer.put(self._query, number, SCHEMA, when_due(), commit=True)
+        moments = {"firing": number, "released_ns": released, "released_us": self._clock.micros(released)}
         known = {name: fired[name] for name in ("window_start", "gem_pack_id")} | {"max_due_us": fired["max_due"]}
         self._log.append({**known, **{name: np.full(rows.num_rows, value) for name, value in moments.items()}})

@@ -68,7 +68,7 @@ class WorkerSpec(BaseModel):
     watermark_us: int
     keys: int
     seed: int
-    firings: int
+    window_results: int
     """The faulty outputs are among so many first window results."""
     capacity: float
     """Events per second of all instances together."""
@@ -150,7 +150,7 @@ def worker_spec(run: JobRun, layout: Layout) -> WorkerSpec:
         watermark_us=-(-params.watermark // _MICRO),
         keys=params.key_count,
         seed=run.trial.seed,
-        firings=max(1, run.trial.duration // max(params.slide, o.batch_interval)),
+        window_results=max(1, run.trial.duration // max(params.slide, o.batch_interval)),
         capacity=o.capacity * layout.instances,
     )
 

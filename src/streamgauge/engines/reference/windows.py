@@ -102,16 +102,16 @@ class Panes:
 class Faults:
     """Corrupts outputs of the first window results; faults that exceed their rows hit the next ones."""
 
-    def __init__(self, seed: int, firings: int, *, lose: int = 0, duplicate: int = 0, alter: int = 0) -> None:
+    def __init__(self, seed: int, window_results: int, *, lose: int = 0, duplicate: int = 0, alter: int = 0) -> None:
         self._random = np.random.default_rng([seed, 0x5AB07A6E])
         kinds = ["lose"] * lose + ["duplicate"] * duplicate + ["alter"] * alter
-        self._plan = sorted(zip(self._random.integers(0, firings, len(kinds)).tolist(), kinds, strict=True))
-        self._firing = 0
+        self._plan = sorted(zip(self._random.integers(0, window_results, len(kinds)).tolist(), kinds, strict=True))
+        self._sent = 0
 
     def corrupt(self, fired: ClosedWindows) -> ClosedWindows:
         """One window result as it is sent. Each fault hits a different row."""
-        due = [kind for at, kind in self._plan if at <= self._firing]
-        self._firing += 1
+        due = [kind for at, kind in self._plan if at <= self._sent]
+        self._sent += 1
         rows = len(fired["sum"])
         hits = due[:rows]
         if not hits:

@@ -44,7 +44,7 @@ class Worker:
         work, o = self.work, self.options
         self.schedule = Schedule(work.capacity, o.batch_interval)
         self.panes = Panes(work.window_us, work.slide_us, work.keys)
-        self.faults = Faults(work.seed, work.firings, lose=o.lose, duplicate=o.duplicate, alter=o.alter)
+        self.faults = Faults(work.seed, work.window_results, lose=o.lose, duplicate=o.duplicate, alter=o.alter)
         self.random = np.random.default_rng([work.seed, 0xDE1A7])
         transport = transports()[spec.transport]
         self.reader, self.writer = transport.reader(spec.endpoints), transport.writer(spec.endpoints, SCHEMA)

@@ -77,10 +77,10 @@ class BatchRecorder:
             return
         for progress in self._query.recentProgress():
             if int(progress.batchId()) > self._seen:
-                told = json.loads(str(progress.json()))
-                self._seen = int(told["batchId"])
+                fields = json.loads(str(progress.json()))
+                self._seen = int(fields["batchId"])
                 # the moment of its report: its start by the wall clock, and how long it took
-                row = batch_row(told, _ended(told))
+                row = batch_row(fields, _ended(fields))
                 self._log.append({name: [value] for name, value in row.items()})
 
     def close(self) -> None:

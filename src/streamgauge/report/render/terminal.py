@@ -53,15 +53,15 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     parts += [Text(f"  {line}") for line in _bounds(finding)]
     parts += [Padding(Text(f"note: {note}"), (0, 0, 0, 2), expand=False) for note in finding.notes]
     if finding.circumstances:
-        parts += [Text("  circumstances:"), *(_item(said) for said in finding.circumstances)]
+        parts += [Text("  circumstances:"), *(_item(text) for text in finding.circumstances)]
     if finding.why is not None:
         parts += _why(finding.why)
     if finding.latencies:
         parts += [Text(""), _Latencies(finding.latencies)]
-        said = footnote(finding.latencies)
-        parts += [Padding(Text(said, style="dim"), (0, 0, 0, 2), expand=False)] if said else []
-    for said in filter(None, (finding.no_latency, finding.updates)):
-        parts.append(Padding(Text(said), (0, 0, 0, 2), expand=False))
+        text = footnote(finding.latencies)
+        parts += [Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False)] if text else []
+    for text in filter(None, (finding.no_latency, finding.updates)):
+        parts.append(Padding(Text(text), (0, 0, 0, 2), expand=False))
     if trials and finding.rows:
         parts += [Text(""), _Trials(finding)]
     return parts
@@ -87,8 +87,8 @@ def _why(reason: LimitingFactors) -> list[RenderableType]:
     ]
 
 
-def _item(said: str) -> Padding:
-    return Padding(Text(f"- {said}"), (0, 0, 0, 4), expand=False)
+def _item(text: str) -> Padding:
+    return Padding(Text(f"- {text}"), (0, 0, 0, 4), expand=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +181,12 @@ def render_calibration(c: Calibration) -> RenderableType:
 def _max_reliable_load(top: Ceilings) -> str:
     """The maximum reliable load, and the send delay there."""
     share = f", {top.max_load / top.queue * 100:.0f} % of it" if top.queue else ""
-    said = f"maximum reliable load: {format_rate(top.max_load)}{share}"
+    text = f"maximum reliable load: {format_rate(top.max_load)}{share}"
     probe = next((p for p in reversed(top.probes) if p.rate == top.max_load), None)
     if probe is None:
-        return said
+        return text
     late = "" if top.confirmed is not False else f"; {_unconfirmed(top)}"
-    return f"{said}, p99 send delay {duration_text(probe.lag_p99)} over {probe.seconds:g} s{late}"
+    return f"{text}, p99 send delay {duration_text(probe.lag_p99)} over {probe.seconds:g} s{late}"
 
 
 def _unconfirmed(top: Ceilings) -> str:
@@ -221,5 +221,5 @@ def _latencies(c: Calibration) -> Table:
 
 
 def _reasons(c: Calibration) -> list[Text]:
-    said = c.problems()
-    return [Text(), *(Text(f"{verdict}: {reason}") for verdict, reason in said)] if said else []
+    problems = c.problems()
+    return [Text(), *(Text(f"{verdict}: {reason}") for verdict, reason in problems)] if problems else []

@@ -202,9 +202,9 @@ def _batch(passing: JudgedTrial | None) -> tuple[float, str] | None:
 def _warm(trials: Sequence[JudgedTrial], asked: Experiment | None) -> tuple[bool, str] | None:
     """Whether the warm-up became steady: that of a system which serves many trials, or of each trial."""
     systems = [t.facts.warm_up for t in trials if t.facts.warm_up]
-    told = [(warm_up.steady, warm_up.seconds or 0.0) for warm_up in systems if warm_up.steady is not None]
-    if told:
-        steady, seconds = min(told)
+    steady_times = [(warm_up.steady, warm_up.seconds or 0.0) for warm_up in systems if warm_up.steady is not None]
+    if steady_times:
+        steady, seconds = min(steady_times)
         took = duration_text(round(seconds) * SECOND)
         how = f"became steady after {took}" if steady else f"did not become steady in {took}"
         return steady, f"the warm-up of the system {how}"

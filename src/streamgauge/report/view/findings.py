@@ -165,9 +165,9 @@ def view_run(report: RunReport) -> RunView:
     return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way)
 
 
-def as_sentence(said: str) -> str:
+def as_sentence(text: str) -> str:
     """A sentence begins with a capital and ends with a full stop."""
-    return f"{said[:1].upper()}{said[1:]}{'' if said.endswith(('.', '!', '?')) else '.'}"
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _finding(title: str, finding: Finding, report: RunReport) -> FindingView:

@@ -86,14 +86,14 @@ def no_latency(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
 
 def updates(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
     """Where windows came out many times: the event-time latency of their first rows and of their last ones."""
-    told = []
+    shown = []
     for at, judged in latency_points(finding, trials):
         rows = (("first", judged.facts.updates.first), ("last", judged.facts.updates.last))
         if known := [_rows(name, found) for name, found in rows if found]:
-            told.append(f"at {at} {', '.join(known)}")
-    if not told:
+            shown.append(f"at {at} {', '.join(known)}")
+    if not shown:
         return ""
-    return f"windows were emitted at every change; event-time latency {'; '.join(told)}"
+    return f"windows were emitted at every change; event-time latency {'; '.join(shown)}"
 
 
 def _rows(name: str, found: RowLatencies) -> str:
@@ -121,13 +121,13 @@ def _line(kind: Kind, at: str, judged: JudgedTrial, summary: LatencySummary) -> 
 
 def footnote(lines: Sequence[LatencyLine]) -> str:
     """Why some percentiles are missing, and which latencies are upper bounds; empty if neither is the case."""
-    said = []
+    notes = []
     if any(UNSUPPORTED in line.percentiles for line in lines):
-        said.append(
+        notes.append(
             f"{UNSUPPORTED}: too few outputs for this percentile (p90 needs 10, p95 20, p99 100); "
             "increase trial.duration or use shorter windows."
         )
     slow = sorted({line.trial for line in lines if line.upper_bound})
     if slow:
-        said.append(f"The latencies of {trial_numbers(slow)} are upper bounds, because other processes used CPU time.")
-    return " ".join(said)
+        notes.append(f"The latencies of {trial_numbers(slow)} are upper bounds, because other processes used CPU time.")
+    return " ".join(notes)

@@ -39,10 +39,10 @@ def limits_of(finding: Finding, trials: Sequence[JudgedTrial]) -> LimitingFactor
 
 
 def _limits(judged: JudgedTrial) -> tuple[LimitingFactor, ...]:
-    told = explanation(judged.facts)
-    named = {limit.what for limit in told}
+    explained = explanation(judged.facts)
+    named = {limit.what for limit in explained}
     own = [] if named & {"core", "cores"} else _busy(judged)
-    return (*told, *own, *_capacity(judged))
+    return (*explained, *own, *_capacity(judged))
 
 
 def explanation(facts: TrialFacts) -> list[LimitingFactor]:

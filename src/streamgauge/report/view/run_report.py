@@ -41,11 +41,11 @@ class JudgedTrial:
     def cores(self) -> int | None:
         """How many cores the system under test had; None if unknown."""
         facts = self.facts
-        for said in (facts.sut_cores, facts.engine.settings.get("cores"), self.trial.options.get("cores")):
-            if isinstance(said, (list, tuple)) and said:
-                return len(said)
-            if isinstance(said, int) and not isinstance(said, bool) and said > 0:
-                return said
+        for value in (facts.sut_cores, facts.engine.settings.get("cores"), self.trial.options.get("cores")):
+            if isinstance(value, (list, tuple)) and value:
+                return len(value)
+            if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+                return value
         return None
 
 

@@ -49,20 +49,20 @@ def time_breakdown(report: RunReport) -> TimeBreakdown:
     known = sum(time.known for time in times)
     warm_up = _warm_up(report.trials)
     other = None if wall is None else max(wall - known - (warm_up or 0.0), 0.0)
-    told = all(t.facts.phases for t in report.trials)
-    other_is = _BETWEEN if told else f"starting, drain and checking of the trials, or {_BETWEEN}"
+    recorded = all(t.facts.phases for t in report.trials)
+    other_is = _BETWEEN if recorded else f"starting, drain and checking of the trials, or {_BETWEEN}"
     return TimeBreakdown(times, totals, warm_up, other, other_is, _sentence(report.trials, known, segments))
 
 
 def _total(parts: Sequence[float | None]) -> float | None:
-    told = [part for part in parts if part is not None]
-    return sum(told) if told else None
+    recorded = [part for part in parts if part is not None]
+    return sum(recorded) if recorded else None
 
 
 def _warm_up(trials: Sequence[JudgedTrial]) -> float | None:
     """Every trial of a system names the same start and warm-up of it: each is counted once."""
-    said = [t.facts.warm_up for t in trials if t.facts.warm_up]
-    systems = [warm_up for n, warm_up in enumerate(said) if n == 0 or warm_up != said[n - 1]]
+    warm_ups = [t.facts.warm_up for t in trials if t.facts.warm_up]
+    systems = [warm_up for n, warm_up in enumerate(warm_ups) if n == 0 or warm_up != warm_ups[n - 1]]
     return _total([part for warm_up in systems for part in (warm_up.started, warm_up.seconds)])
 
 
@@ -87,8 +87,8 @@ def _invocations(report: RunReport) -> list[float]:
         end = _end(judged)
         if end is not None:
             segment = judged.facts.segment_ns
-            begun = report.created.timestamp() if segment is None else segment / SECOND
-            spans[begun] = max(end - begun, spans.get(begun, 0.0))
+            began = report.created.timestamp() if segment is None else segment / SECOND
+            spans[began] = max(end - began, spans.get(began, 0.0))
     return list(spans.values())
 
 

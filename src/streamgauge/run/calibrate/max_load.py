@@ -105,9 +105,11 @@ class RunningLoad:
 
     def pass_positions(self) -> None:
         """Pass the newest position of the consumer on to the load driver."""
-        news = [each for each in self._consumer.notifications() if "offsets" in each]
-        if news:
-            self._driver.position(Position(offsets_from_json(news[-1]["offsets"]), int(news[-1]["at_ns"]), None))
+        positions = [each for each in self._consumer.notifications() if "offsets" in each]
+        if positions:
+            self._driver.position(
+                Position(offsets_from_json(positions[-1]["offsets"]), int(positions[-1]["at_ns"]), None)
+            )
 
     def status(self) -> Json:
         """The counts of the load driver, with the newest position of the consumer in them."""

@@ -29,15 +29,15 @@ def read_all(reader: EventReader, control: ControlServer, stop: threading.Event)
     position: dict[StreamPartition, int] = {}
     while not stop.is_set():
         offsets = reader.available().offsets
-        news = {each: end for each, end in offsets.items() if end > position.get(each, 0)}
-        for each, end in news.items():
+        new_ends = {each: end for each, end in offsets.items() if end > position.get(each, 0)}
+        for each, end in new_ends.items():
             for _ in reader.read(each, position.get(each, 0), end):
                 pass
-        position |= news
-        if not news:
+        position |= new_ends
+        if not new_ends:
             time.sleep(_WAIT)
             continue
-        reader.acknowledge(news)
+        reader.acknowledge(new_ends)
         if not reader.acknowledges:
             newest = Position(position, time.monotonic_ns())
             control.notify({"offsets": offsets_to_json(newest.offsets), "at_ns": newest.at_ns})

@@ -147,9 +147,9 @@ def unwatched(folder: Path, stop: int) -> float:
     rows = read_columns(folder / "monitor-cores")
     if not rows or not len(rows["core"]):
         return float(stop)
-    mine = rows["core"] == rows["core"][0]
-    ends = rows["time"][mine]
-    begins = np.maximum(ends - rows["span_us"][mine] * 1_000, np.concatenate([[0], ends[:-1]]))
+    selected = rows["core"] == rows["core"][0]
+    ends = rows["time"][selected]
+    begins = np.maximum(ends - rows["span_us"][selected] * 1_000, np.concatenate([[0], ends[:-1]]))
     limit = stop * SECOND
     covered = np.clip(ends, 0, limit) - np.clip(begins, 0, limit)
     return float(limit - np.maximum(covered, 0).sum()) / SECOND
@@ -179,10 +179,10 @@ def update_latencies(folder: Path, start: int, stop: int) -> UpdateLatencies:
 def _row_latencies(rows: Rows, kind: int, start: int, stop: int) -> RowLatencies | None:
     if not rows:
         return None
-    mine = (rows["kind"] == kind) & (rows["second"] >= start) & (rows["second"] < stop)
-    if not mine.any():
+    selected = (rows["kind"] == kind) & (rows["second"] >= start) & (rows["second"] < stop)
+    if not selected.any():
         return None
-    bucket, count = rows["bucket"][mine], rows["count"][mine]
+    bucket, count = rows["bucket"][selected], rows["count"][selected]
     return RowLatencies(
         int(count.sum()), *(buckets.quantile(bucket, count, share / 100) / 1e3 for share in (50, 90, 99))
     )
@@ -196,7 +196,7 @@ def _latencies(journals: list[Rows], numbers: dict[Kind, int], length: int) -> d
     rows = {name: np.concatenate([part[name] for part in parts]) for name in ("kind", "second", "bucket", "count")}
     result: dict[Kind, Latencies] = {}
     for kind, number in numbers.items():
-        mine = (rows["kind"] == number) & (rows["second"] >= 0) & (rows["second"] < length)
-        if mine.any():
-            result[kind] = Latencies(rows["second"][mine], rows["bucket"][mine], rows["count"][mine])
+        selected = (rows["kind"] == number) & (rows["second"] >= 0) & (rows["second"] < length)
+        if selected.any():
+            result[kind] = Latencies(rows["second"][selected], rows["bucket"][selected], rows["count"][selected])
     return result

@@ -75,7 +75,7 @@ class UserReference:
 
     def _window_length(self, count: int) -> int:
         """The longest time from an event to the end of a window that contains it; 0 if unknown."""
-        longest, told = 0, 0
+        longest, measured = 0, 0
         for start in np.linspace(0, count - _PROBE, _PROBES).astype(int).tolist():
             try:
                 ends = _ends(self._call_reference(self._events(start, start + _PROBE)))
@@ -86,10 +86,10 @@ class UserReference:
             first, final = (self.origin + int(self.plan.due(n)) for n in (start, start + _PROBE - 1))
             if min(ends) < first // 1_000 * 1_000:
                 return 0
-            told, longest = told + 1, max(longest, max(ends) - first)
+            measured, longest = measured + 1, max(longest, max(ends) - first)
             if longest > final - first + int(self.plan.due(count - 1)):
                 return 0  # as long as the trial: nothing is gained
-        return longest if told >= _PROBES // 2 else 0
+        return longest if measured >= _PROBES // 2 else 0
 
     def _slices_agree(self, count: int, length: int) -> bool:
         """Whether slices give the same rows as one call, of events from the whole trial and of the first ones."""

@@ -118,18 +118,18 @@ class KafkaPublisher:
         self._collect_acks()
 
     def _collect_acks(self) -> None:
-        news = list[tuple[int, int, int]]()
+        confirmed = list[tuple[int, int, int]]()
         for report in self._producer.take_delivery_reports():
             partition = self._streams[TopicPartition(report.topic, report.partition)]
-            news += self._confirmed(partition, report.rows, self._appended(report))
+            confirmed += self._confirmed(partition, report.rows, self._appended(report))
         acknowledged = self._producer.acknowledged()
         counts = {partition: acknowledged[topic] for topic, partition in self._streams.items()}
         for partition, count in counts.items():  # a producer without delivery reports
-            news += self._confirmed(partition, count - self._counted[partition], self._now() - self._start)
+            confirmed += self._confirmed(partition, count - self._counted[partition], self._now() - self._start)
         with self._lock:
             self.ledger.record_appended(counts)
             now = self._now() - self._start  # under the lock: a second that is closed gets nothing any more
-            self.ledger.confirmations += [Confirmation(intended, at, now, rows) for intended, at, rows in news]
+            self.ledger.confirmations += [Confirmation(intended, at, now, rows) for intended, at, rows in confirmed]
 
     def _appended(self, report: DeliveryReport) -> int:
         """When the broker appended a batch, since the load began. Its stamp cannot be before the batch was sent or

@@ -118,10 +118,10 @@ def _axis(finding: FindingView, scale: _Scale, height: float) -> list[Markup]:
 def _mark(row: TrialRow, scale: _Scale, y: float, step: float) -> Markup:
     """A different shape for every verdict, so that they do not differ only by colour."""
     x, size = scale(row.at), min(_SIZE, step / 2.2)
-    told = f"trial {row.number}, {row.purpose} at {row.value}: {row.verdict}"
+    title = f"trial {row.number}, {row.purpose} at {row.value}: {row.verdict}"
     number = element("text", str(row.number), x=_LEFT - 10, y=f"{y + 4:.1f}", text_anchor="end", class_="number")
     line = element("line", x1=_LEFT, x2=f"{x:.1f}", y1=f"{y:.1f}", y2=f"{y:.1f}", class_="row")
-    return element("g", element("title", told), line, number if step >= 12 else None, _shape(row.verdict, x, y, size))
+    return element("g", element("title", title), line, number if step >= 12 else None, _shape(row.verdict, x, y, size))
 
 
 def verdict_key(verdict: str) -> Markup:

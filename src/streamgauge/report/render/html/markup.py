@@ -24,16 +24,16 @@ Child = Markup | str | None
 
 def element(name: str, /, *children: Child, **attributes: object) -> Markup:
     """``<name …>children</name>``. ``class_`` is class, ``data_role`` data-role; an attribute of None is omitted."""
-    told = "".join(
+    written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(printable(str(value)))}"'
         for key, value in attributes.items()
         if value is not None
     )
     if name in _VOID and not children:
-        return Markup(f"<{name}{told}>" if name in ("meta", "br", "hr") else f"<{name}{told}/>")
+        return Markup(f"<{name}{written}>" if name in ("meta", "br", "hr") else f"<{name}{written}/>")
     if name in _VERBATIM:
         children = tuple(printable(child) if isinstance(child, str) else child for child in children)
-    return Markup(f"<{name}{told}>{join(children).text}</{name}>")
+    return Markup(f"<{name}{written}>{join(children).text}</{name}>")
 
 
 def join(children: Iterable[Child]) -> Markup:

@@ -71,7 +71,7 @@ def _circumstances(finding: FindingView) -> list[Child]:
         return []
     return [
         element("h2", "Circumstances"),
-        element("ul", *(element("li", as_sentence(said)) for said in finding.circumstances)),
+        element("ul", *(element("li", as_sentence(note)) for note in finding.circumstances)),
     ]
 
 
@@ -110,7 +110,7 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
     if not lines:
         return []
     heads = ("latency", "at", "load", "trial", "avg", "min", "max", *PERCENTILES, "rows", "window results")
-    said = footnote(lines)
+    note = footnote(lines)
     return [
         element("h2", "Latency"),
         table(heads, (_latency_row(line) for line in lines), numbers=2),
@@ -120,7 +120,7 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
             "result was emitted, so it includes waiting in the queue. Processing-time latency starts when the system "
             "read that event (with a broker: when the broker appended it). Statistics are over rows; all rows of one "
             "window result have the same latency."
-            f"{' ' + as_sentence(said) if said else ''}",
+            f"{' ' + as_sentence(note) if note else ''}",
             class_="hint",
         ),
     ]
