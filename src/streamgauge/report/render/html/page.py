@@ -97,8 +97,8 @@ def _charts(view: PageView) -> Markup | None:
         element(
             "p",
             "The horizontal axis shows seconds since the start of the load. The grey area is the warm-up, which does "
-            "not count. Throughput is measured at the queue. Latency is shown for seconds with outputs, CPU time in "
-            f"cores.{left}",
+            "not count. Throughput counts the events that were sent and read per second. Latency is shown for "
+            f"seconds with outputs, CPU time in cores.{left}",
             class_="hint",
         ),
         element("noscript", element("p", "The charts need JavaScript. The rest of this page does not.")),
