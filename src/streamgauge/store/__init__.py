@@ -1,4 +1,4 @@
-"""The store: the one room that opens the results folder."""
+"""The store: the one package that opens the results folder."""
 
 from streamgauge.store.durable import AmbiguousRun, NewerFormat, RunLocked, StoreError, UnknownRun
 from streamgauge.store.index import RunSummary

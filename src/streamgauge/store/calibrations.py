@@ -50,7 +50,7 @@ def _read(path: Path, key: Key) -> Calibration | None:
 
 @contextmanager
 def workspace(root: Path, token: str) -> Iterator[Path]:
-    """A folder for the trials of a calibration. It goes with the calibration; what a crash left goes before."""
+    """A folder for the trials of a calibration. It is removed at its end; what a crash left is removed first."""
     for left in stale_workspaces(root):
         shutil.rmtree(left, ignore_errors=True)
     path = root / FOLDER / f"{_WORK}{token}"

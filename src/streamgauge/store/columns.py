@@ -86,7 +86,7 @@ def read_seconds(folder: Path, start: int, kinds: tuple[Kind, ...], data: dict[s
 
 
 class LiveSeconds:
-    """Append-only files of a growing trial, readable while they grow. No fsync: they die with the trial."""
+    """Append-only files of a growing trial, readable while they grow. No fsync: they are removed with the trial."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -114,13 +114,13 @@ class LiveSeconds:
         self._latencies = pa.ipc.new_stream(self._files[1], _LIVE_LATENCIES)
 
     def close(self) -> None:
-        """Let go of the files; what was appended stays."""
+        """Close the files; what was appended stays."""
         for file in self._files:
             file.close()
         self._files = []
 
     def discard(self) -> None:
-        """Close and remove the files: the whole trial has it all."""
+        """Close and remove the files: the files of the whole trial contain everything."""
         self.close()
         for name in (LIVE_SECONDS, LIVE_LATENCIES):
             (self._folder / name).unlink(missing_ok=True)

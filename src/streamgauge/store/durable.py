@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all: temporary, fsync, rename, fsync of the folder."""
+"""Files that are complete or absent: temporary, fsync, rename, fsync of the folder."""
 
 import hashlib
 import os

@@ -24,7 +24,7 @@ MOST_POINTS = 900
 
 @dataclass(frozen=True, slots=True)
 class ChartedTrial:
-    """A trial to draw, and why: it proves an end, is a share of it, or is any other."""
+    """A trial to draw, and why: it is a bound, a share of the result, or any other."""
 
     number: int
     role: str

@@ -108,7 +108,7 @@ def _bound_trials(finding: Finding, trials: Sequence[JudgedTrial]) -> Iterator[t
 
 
 def _measured(end: Bound, trials: Sequence[JudgedTrial]) -> Measured:
-    """Full-length trials at this value after the start that the end is of; short ones where there are no others."""
+    """Full-length trials at this value after the start that the bound is of; short ones if there are no others."""
     starts = {t.trial.ask.start for t in trials if t.number in end.trials}
     valid = [
         t
@@ -191,7 +191,7 @@ def _taken(foreign: float | None, steal: float | None) -> Iterator[str]:
 
 
 def _batch(passing: JudgedTrial | None) -> tuple[float, str] | None:
-    """How long micro-batches were, as a share of the trigger: how near the passing end is to the limit."""
+    """How long micro-batches were, as a share of the trigger: how near the passing load is to the limit."""
     batches = passing.facts.micro_batches if passing else None
     if batches is None or not batches.mean_ms or not batches.trigger_ms:
         return None

@@ -1,4 +1,4 @@
-"""The view model of the page: the run's own, and what only the page has room for."""
+"""The view model of the page: the one of the run, and what only the page shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

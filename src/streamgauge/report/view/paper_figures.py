@@ -1,4 +1,4 @@
-"""Karimov's Tables I and II as they were published, to stand beside a measurement. Another machine, another year."""
+"""Karimov's Tables I and II as they were published, to be shown beside a result. Another machine, another year."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Where the seconds of a run went: starting, warm-up, judged, tail and checking of every trial."""
+"""Where the seconds of a run went: starting, warm-up, measurement, drain and checking of every trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -84,5 +84,5 @@ def clock_difference(bounds: Sequence[Json]) -> ClockDifference | None:
 
 
 def phases_of(*moments: int) -> Phases:
-    """Seconds of wall time from one moment to the next: starting, load, tail and checking."""
+    """Seconds of wall time from one moment to the next: starting, load, drain and checking."""
     return Phases(*(max(0, later - earlier) / SECOND for earlier, later in pairwise(moments)))

@@ -39,7 +39,7 @@ class Missing:
     origin: int
 
     def keep(self, folder: Path) -> None:
-        """Write them down."""
+        """Write them."""
         found = [self._cells("missing", self.due[self.absent], self.since[self.absent]), *self._windows()]
         found = [each for each in found if len(each[2])]
         if found:

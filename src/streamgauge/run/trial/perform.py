@@ -214,7 +214,7 @@ def _load(running: RunningTrial) -> tuple[Ending, str, int]:
 
 
 def _finish(running: RunningTrial, ending: Ending, detail: str) -> Ended:
-    """Send the load of the drain phase, write everything down and compare the outputs. What fails here is how the trial
+    """Send the load of the drain phase, write everything and compare the outputs. What fails here is how the trial
     ended."""
     processes, deployment, check, waited = running.processes, running.deployment, None, 0
     try:
@@ -262,7 +262,7 @@ def _unusable_outputs(running: RunningTrial) -> tuple[Ending, str] | None:
 
 
 def _silent(processes: TrialProcesses, closed: int) -> tuple[Ending, str] | None:
-    """A load driver that runs and responds, and writes nothing down any more: the trial would never end."""
+    """A load driver that runs and responds, and writes nothing any more: the trial would never end."""
     late = Clock().monotonic_ns() - processes.start_ns - closed * SECOND
     if late <= _UNWRITTEN_LIMIT:
         return None

@@ -18,7 +18,7 @@ _ROOM = 74
 
 
 def bracket_picture(finding: FindingView) -> Markup | None:
-    """None where there is nothing to see: fewer than two values, or none that a logarithm takes."""
+    """None if there is nothing to show: fewer than two values, or none that a logarithm takes."""
     values = [row.at for row in finding.rows if row.at > 0] + [end for end in finding.ends if end]
     if len(set(values)) < 2:
         return None
@@ -96,7 +96,7 @@ def _band(finding: FindingView, scale: _Scale, height: float) -> list[Markup]:
 
 
 def _beside(x: float, other: float | None) -> tuple[str, int]:
-    """Where the text of an end goes: over its line, or away from the other end if that is close."""
+    """Where the text of a bound is: over its line, or away from the other bound if that is near."""
     if other is None or abs(x - other) >= 2 * _ROOM:
         return "middle", 0
     return ("end", 3) if x < other else ("start", -3)

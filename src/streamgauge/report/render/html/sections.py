@@ -12,7 +12,7 @@ from streamgauge.report.view.limits import LimitingFactor, LimitingFactors
 
 
 def finding_section(finding: FindingView, titled: bool) -> Markup:
-    """One finding with all that proves it."""
+    """One result with the trials behind it."""
     return element(
         "section",
         element("h2", finding.title or finding.engine, class_="finding") if titled else None,
