@@ -74,7 +74,7 @@ def test_case_2_a_broker_that_stood_still_makes_the_trial_invalid_and_is_named()
     assert measure(happened).append_delay_worst >= 3 * SECOND
     held_up = delays("send-delay", [(13, 210 * MILLI, int(LOAD))])
     both = judge(recording(of=KAFKA, kinds=held_up | delays("append-delay", late)))
-    assert "the broker appended events 3s" in both.reasons[0], "it held the generator up, and is named first"
+    assert "the broker appended events 3 s" in both.reasons[0], "it held the generator up, and is named first"
 
 
 def test_case_2_a_broker_that_confirms_too_few_events_is_named() -> None:

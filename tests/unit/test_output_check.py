@@ -107,7 +107,7 @@ def _events(count: int) -> pa.Table:
 
 
 def test_a_column_that_changes_is_no_key_unless_the_user_names_it(tmp_path: Path) -> None:
-    with pytest.raises(UserReferenceError, match=r"told apart by gem_pack_id and price.*engine\.keys"):
+    with pytest.raises(UserReferenceError, match=r"distinguished by gem_pack_id and price.*engine\.keys"):
         check(5_000, 5_000, highest, updates=True).rows_due()
     made = check(5_000, 5_000, highest, updates=True, keys=("gem_pack_id",))
     rows = [highest(_events(count), {}) for count in (100, 5_000)]
