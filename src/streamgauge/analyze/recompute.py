@@ -30,7 +30,7 @@ def recompute(spark: SparkSession, journals: Journals) -> Seconds:
 
 
 def counts(spark: SparkSession, journals: Journals, outputs: list[DataFrame]) -> DataFrame:
-    """A row per second with every column that was recorded, and ``closed``: how many drivers have closed it."""
+    """A row per second with every column that was recorded, and ``closed``: how many load drivers have closed it."""
     folder = journals.folder
     ticks, acks, samples = (
         files.of_drivers(spark, journals, name, schema)

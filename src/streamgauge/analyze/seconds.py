@@ -43,7 +43,7 @@ _SAMPLED = ("offered", "served", "drops", "queue", "hiccup", "skew", "clock_step
 
 
 def sent(ticks: DataFrame) -> DataFrame:
-    """Per driver and second: events sent, and the largest send delay."""
+    """Per load driver and second: events sent, and the largest send delay."""
     late = F.col("actual") - F.col("intended")
     return ticks.groupBy("driver", second_since_start(F.col("actual")).alias("second")).agg(
         F.sum("count").alias("published"), F.greatest(F.max(late), F.lit(0)).alias("schedule_lag")
@@ -51,7 +51,7 @@ def sent(ticks: DataFrame) -> DataFrame:
 
 
 def confirmed(appends: DataFrame) -> DataFrame:
-    """Per driver and second: events that a broker confirmed."""
+    """Per load driver and second: events that a broker confirmed."""
     return appends.groupBy("driver", second_since_start(F.col("confirmed")).alias("second")).agg(
         F.sum("count").alias("published")
     )
@@ -60,7 +60,7 @@ def confirmed(appends: DataFrame) -> DataFrame:
 def delays(events: DataFrame, happened: str, reported: str, kind: Kind, samples: DataFrame) -> DataFrame:
     """Counts by second and bucket of how late events were, in the second in which their send interval was due.
 
-    What was ``reported`` after the last second that its driver has closed does not count.
+    What was ``reported`` after the last second that its load driver has closed does not count.
     """
     ends = samples.groupBy("driver").agg(((F.max("second") + 1) * SECOND).alias("closed"))
     late = floor_division(F.greatest(F.col(happened) - F.col("intended"), F.lit(0)), F.lit(1_000))
@@ -71,7 +71,7 @@ def delays(events: DataFrame, happened: str, reported: str, kind: Kind, samples:
 
 
 def acknowledged(acks: DataFrame) -> DataFrame:
-    """Per driver and second: how many acknowledgements, and the last one of them. Counts never go back."""
+    """Per load driver and second: how many acknowledgements, and the last one of them. Counts never go back."""
     last = F.max(F.struct("time", "acknowledged", "published", "lag"))
     found = acks.groupBy("driver", second_since_start(F.col("time")).alias("second")).agg(
         F.count("*").alias("acks"), last.alias("last")
@@ -92,13 +92,13 @@ def driver_seconds(ticks: DataFrame, appends: DataFrame | None, acks: DataFrame,
     if appends is not None:  # what a broker confirmed counts, not what was sent to it
         sources[:1] = [sources[0].drop("published"), confirmed(appends)]
     names = [name for source in sources for name in source.columns if name not in ("driver", "second")]
-    # each source has at most one row of a driver and second: the largest value is the only one
+    # each source has at most one row of a load driver and second: the largest value is the only one
     single = union_all(sources).groupBy("driver", "second").agg(*(F.max(name).alias(name) for name in names))
     return _of_all_drivers(_since_before(single))
 
 
 def _since_before(single: DataFrame) -> DataFrame:
-    """What a driver's second is by comparison with those before it: acknowledged since then, the lag last known."""
+    """Changes of a load driver since the seconds before: what was acknowledged since then, the lag last known."""
     order = Window.partitionBy("driver").orderBy("second")
     so_far = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     known = F.last(F.when(F.col("ack_lag") >= 0, F.col("ack_lag")), ignorenulls=True).over(so_far)
@@ -109,7 +109,7 @@ def _since_before(single: DataFrame) -> DataFrame:
 
 
 def _of_all_drivers(single: DataFrame) -> DataFrame:
-    """Counts add up, extremes keep the larger; a driver without an acknowledgement keeps the lag of its last."""
+    """Counts add up, extremes keep the larger; a load driver without an acknowledgement keeps the lag of its last."""
     either = single.groupBy("second").agg(
         F.count("offered").alias("closed"),
         *(F.sum(F.coalesce(F.col(name), F.lit(0))).alias(name) for name in SUMMED_BY_DRIVERS),

@@ -182,7 +182,7 @@ def merge(left: Seconds, right: Seconds) -> Seconds:
             continue
         a, b = left[name], right[name]
         columns[name] = a + b if name in SUMMED else np.maximum(a, b)
-        if name == "ack_lag":  # each driver has a part of the lag; −1: it had no acknowledgement
+        if name == "ack_lag":  # each load driver has a part of the lag; −1: it had no acknowledgement
             columns[name] = np.where((a < 0) & (b < 0), -1, np.maximum(a, 0) + np.maximum(b, 0))
     kinds = {
         k: _stack([left.latency(k), right.latency(k)]) for k in KINDS if k in left.latencies or k in right.latencies

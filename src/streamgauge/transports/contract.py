@@ -68,9 +68,9 @@ class DriverShare:
 
     streams: tuple[Stream, ...]
     partitions: tuple[StreamPartition, ...]
-    """Those that this driver publishes."""
+    """Those that this load driver publishes."""
     partition_count: int
-    """Partitions of each stream, over all drivers."""
+    """Partitions of each stream, over all load drivers."""
     bound_events: int
     bound_bytes: int
     retry_ns: int
@@ -105,7 +105,7 @@ class Publisher(Protocol):
         """Return when all events are published."""
 
     def set_clock(self, start_ns: int, wall_ns: int) -> None:
-        """When the load begins, on the monotonic clock and on the wall clock of this driver."""
+        """When the load begins, on the monotonic clock and on the wall clock of this load driver."""
 
     def take_confirmations(self) -> tuple[list[Confirmation], int]:
         """What a broker has confirmed since the last call, and the largest skew of partitions in nanoseconds.

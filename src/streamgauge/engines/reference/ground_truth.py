@@ -62,8 +62,8 @@ class GroundTruth:
     def latencies(self, start_ns: int | None = None, wall_ns: int = 0) -> Ints:
         """Event-time latency of every output in microseconds: released − maximum due.
 
-        With the moment at which the load began, on both clocks, as the driver has it, the release is put on the
-        driver's clock exactly; without it the engine's own wall clock counts.
+        With the moment at which the load began, on both clocks of the load driver, the release is converted to
+        its clock exactly; without it the engine's own wall clock counts.
         """
         released = self.outputs["released_us"]
         if start_ns is not None:

@@ -20,7 +20,7 @@ MISSING = "missing-latencies"
 
 
 def assemble(folder: Path, drivers: int, placement: Placement, stop: int | None = None) -> Seconds:
-    """The seconds of a trial that every driver has closed, at most the first ``stop``."""
+    """The seconds of a trial that every load driver has closed, at most the first ``stop``."""
     parts = [read_columns(folder / f"driver-{n}-seconds") for n in range(drivers)]
     length = min(len(p.get("second", ())) for p in parts)
     length = length if stop is None else min(length, stop)
@@ -57,7 +57,7 @@ def _driver_columns(parts: list[Rows], length: int) -> dict[str, Ints]:
     columns = {name: np.sum([p[name] for p in parts], axis=0) for name in SUMMED_BY_DRIVERS}
     columns |= {name: np.max([p[name] for p in parts], axis=0) for name in LARGEST_OF_DRIVERS}
     columns["ack_time"] = np.max([p["ack_time"] for p in parts], axis=0)
-    # drivers are acknowledged one after the other: one without an acknowledgement keeps the lag of its last
+    # load drivers are acknowledged one after the other: one without an acknowledgement keeps the lag of its last
     lags = np.sum([_last_known(p["ack_lag"]) for p in parts], axis=0)
     columns["ack_lag"] = np.where(columns["ack_time"] >= 0, lags, -1)
     return columns
