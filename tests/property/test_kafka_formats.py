@@ -178,7 +178,7 @@ def test_binary_outputs_show_their_digits_a_sign_and_a_mark_for_null_in_hexadeci
 
 @pytest.mark.parametrize("number", [b"\xd9" + b"\x99" * 9, b"\x09" + b"\x99" * 9, b"\xa0" + b"\0" * 9])
 def test_digits_that_are_no_number_of_64_bits_are_refused(number: bytes) -> None:
-    with pytest.raises(FormatError, match=r"the column sum: there (is a number that 64|are bytes that are no)"):
+    with pytest.raises(FormatError, match=r"the column sum: there (is a number that does not fit|are bytes that)"):
         output_format("binary", pa.schema([("sum", pa.int64())])).decode(pa.array([number], pa.binary()))
 
 

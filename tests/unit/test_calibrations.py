@@ -106,7 +106,7 @@ def test_the_rates_of_generator_and_broker_are_shown() -> None:
     ceilings = replace(CEILINGS, queue=1.5e6, collector=0.0, believed=0.9e6)
     text = shown(replace(made(), ceilings=ceilings, transport="kafka, binary records", broker=True))
     assert "box, 2 cores; driver on 0; kafka, binary records\n" in text
-    assert "maximum rate through generator and broker: 1.5M/s; maximum reliable load: 900k/s, 60% of it\n" in text
+    assert "maximum rate through generator and broker: 1.5M/s; maximum reliable load: 900k/s, 60 % of it\n" in text
     assert "collector" not in text
 
 
@@ -278,7 +278,7 @@ def test_the_maximum_reliable_load_and_its_send_delay_are_shown() -> None:
         "maximum rate through generator and queue: 20M/s; "
         "maximum reliable load: 12M/s, 60 % of it, p99 send delay 12 ms over 3 s" in shown(calibration)
     )
-    assert "maximum reliable load: 16M/s, 80% of it\n" in shown(made())
+    assert "maximum reliable load: 16M/s, 80 % of it\n" in shown(made())
 
 
 def shown(calibration: Calibration) -> str:

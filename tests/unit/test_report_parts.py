@@ -249,7 +249,7 @@ class TestWhereTheSecondsWent:
         # 10 s, two trials of 35 s that begin 40 s apart; then 7 s and another trial
         assert spent.other == pytest.approx(10.0 + 5.0 + 7.0)
         assert spent.sentence.startswith("127 s in 2 run segments, ")
-        assert spent.sentence.endswith("without the pauses between them; 71% of them in measurement phases.")
+        assert spent.sentence.endswith("without the pauses between them; 71 % of them in measurement phases.")
 
     def test_simulated_seconds_are_named_as_such(self) -> None:
         virtual = judged(1, 1e5, VerdictKind.SUSTAINED, facts=TrialFacts(EngineFacts(simulated=True)))
