@@ -92,12 +92,12 @@ def test_case_13_a_system_that_crashed_or_disconnected_failed_whatever_others_to
     verdict = judge(recording(walk(0.0), ending=ending, foreign=200_000))
     assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.FAILED, False, False)
     assert verdict.reasons[-1] == (
-        "other processes used 20% of the CPU of the system under test, which does not explain the failure"
+        "other processes used 20 % of the CPU of the system under test, which does not explain the failure"
     )
     assert len(judge(recording(walk(0.0), ending=ending, foreign=9_000)).reasons) == 1
     starved = judge(recording(walk(0.0), ending=ending, run_delay=0.2 * SECOND))
     assert starved.kind is VerdictKind.FAILED
-    assert starved.reasons[-1].startswith("also: the load driver waited for a CPU 20% of the time")
+    assert starved.reasons[-1].startswith("also: the load driver waited for a CPU 20 % of the time")
 
 
 def test_case_13_a_queue_that_was_full_while_others_took_much_is_invalid() -> None:
@@ -140,7 +140,7 @@ def test_case_13_a_stall_proves_nothing_only_if_others_took_much_while_nothing_w
     verdict = judge(stalled(share, start, stop))
     assert verdict.kind is kind
     if kind is VerdictKind.INVALID:
-        assert "while it acknowledged nothing (limit 5%), so the stall proves nothing" in verdict.reasons[0]
+        assert "while it acknowledged nothing (limit 5 %), so the stall proves nothing" in verdict.reasons[0]
 
 
 def test_case_13_a_burst_does_not_excuse_lost_outputs_on_the_queue() -> None:

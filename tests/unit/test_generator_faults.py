@@ -143,7 +143,7 @@ def test_case_17_a_function_with_a_smaller_watermark_than_the_workload_may_drop_
     verdict = judge(replace(happened, outcome=replace(happened.outcome, watermark=reported)))
     assert verdict.kind is kind
     if kind is VerdictKind.INVALID:
-        assert "500ms of event time apart (watermark of the query 200ms)" in verdict.reasons[0]
+        assert "500 ms of event time apart (watermark of the query 200 ms)" in verdict.reasons[0]
         assert "set the watermark of your function to more than 500ms" in verdict.reasons[0]
 
 

@@ -78,8 +78,8 @@ def _ended_by_failure(recording: Recording, verdict: Verdict, measured: Measurem
     share = taken_while_silent(recording.seconds) if recording.outcome.ending == "stalled" else 0.0
     if share > MAX_FOREIGN_SHARE:
         why = (
-            f"{_who_used(measured)} {format_share(share)} of the CPU of the system under test while it acknowledged "
-            f"nothing (limit {format_share(MAX_FOREIGN_SHARE)}), so the stall proves nothing; {_advice(measured)}"
+            f"{_who_used(measured)} {share_text(share)} of the CPU of the system under test while it acknowledged "
+            f"nothing (limit {share_text(MAX_FOREIGN_SHARE)}), so the stall proves nothing; {_advice(measured)}"
         )
         return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
     notes = [f"also: {fault}" for fault in starved]
