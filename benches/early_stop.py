@@ -1,6 +1,6 @@
 """How fast and how surely the sequential rule decides, and whether the trend's interval is honest.
 
-    python -m benches.early_rule [--count 2000] [--table full batches]
+    python -m benches.early_stop [--count 2000] [--table full batches]
 
 Simulated traces at known ratios to the boundary, with noise of 5 % per second and lag-1 correlation 0.5. Times are
 after warm-up, as shares of a full-length trial. The boundary is C/(1 − θ). With micro-batches it is the load at which
@@ -230,7 +230,10 @@ def intervals(count: int, pool: ProcessPoolExecutor) -> None:
     for memory in (0.0, 0.3, 0.5):
         for ratio in (1.05, 1.2, 1.5):
             held = sum(pool.map(partial(covers, ratio, memory), range(count), chunksize=50)) / count
-            print(f"  correlation {memory}, load {ratio} of the boundary: contains the true growth in {held:.1%}", flush=True)
+            print(
+                f"  correlation {memory}, load {ratio} of the boundary: contains the true growth in {held:.1%}",
+                flush=True,
+            )
 
 
 TABLES: dict[str, Callable[[int, ProcessPoolExecutor], None]] = {

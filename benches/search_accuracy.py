@@ -1,6 +1,6 @@
 """How often the bounds contain the true limit: random simulated engines, whole experiments in simulated time.
 
-The truth for ``lag-trend <= θ`` is C/(1 − θ), with C the long-run mean capacity. The searches of the last table begin
+The true limit for ``lag-trend <= θ`` is C/(1 − θ), with C the long-run mean capacity. Searches of the last table begin
 with an estimate of the limit, as those of Spark do after its warm-up.
 """
 
@@ -138,10 +138,10 @@ def report(noise: float, count: int, workers: int) -> None:
 
 
 def report_precisions(count: int, workers: int, hinted: bool = False) -> None:
-    """Print how often bounds contain the truth at precisions that the trials support, and at others."""
+    """Print how often bounds contain the true limit at precisions that the trials support, and at others."""
     begins = f", each search with a hint of {HINTS[0]:.0%} to {HINTS[1]:.0%} of the limit" if hinted else ""
     print(f"noise up to 5% per second: {count} random engines at each precision{begins}")
-    print("  precision  contain the truth  median width  at most as wide as asked  wider and say why  mean trials")
+    print("  precision  contain the limit  median width  at most as wide as asked  wider with a reason  mean trials")
     with ProcessPoolExecutor(workers) as pool:
         for precision in PRECISIONS:
             search = partial(find, noise=0.05, precision=precision, hinted=hinted)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benches.early_rule import BATCHES, CAPACITY, Case, boundary, looked_at, run
+from benches.early_stop import BATCHES, CAPACITY, Case, boundary, looked_at, run
 from benches.search_accuracy import HINTS, THETA, find
 from streamgauge.model.measurement import VerdictKind
 
