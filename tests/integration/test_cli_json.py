@@ -78,7 +78,7 @@ def test_a_budget_that_ends_a_search_with_both_bounds_confirmed_is_an_answer(tmp
     (finding,) = said.document["findings"]
     assert (finding["holds"]["value"], finding["fails"]["value"]) == (90_000, 120_000)
     assert (said.code, said.document["exit_code"], finding["status"]) == (0, 0, "bracketed")
-    assert "The search ended early: the budget of 2m is used up" in finding["notes"]
+    assert "The search ended early: the budget of 2 min is used up" in finding["notes"]
     assert len(said.document["trials"]) == 3
     resumed = streamgauge("resume", "@last", "--out", tmp_path / "runs", "--json")
     assert (resumed.code, len(resumed.document["trials"])) == (0, 4)
