@@ -29,10 +29,9 @@ from streamgauge.engines.contract import (
     Engine,
     RealEngine,
     System,
-    watermark_of,
 )
 from streamgauge.engines.registry import engines
-from streamgauge.engines.table import Row, requirements_of, transports_of
+from streamgauge.engines.table import Row, transports_of
 from streamgauge.install.ensure import Locations, examine
 from streamgauge.judge import EarlyStopRule
 from streamgauge.judge.outputs import closed_until
@@ -248,7 +247,7 @@ class Bench:
                     if script is not None:
                         script(processes, deployment)
                     check = finish(processes, deployment, events)
-                    reported = watermark_of(deployment)
+                    reported = deployment.watermark()
                     deployment.end()
                     processes.close_journals()
                 return judged(processes, check, check.account(processes.folder, reported), tuple(system.leftovers()))
@@ -301,7 +300,7 @@ class Bench:
 def missing_for(engine: Engine, transport: str) -> list[str]:
     """A sentence for each thing that an engine needs to read from a transport, and that is missing here."""
     channel, places = transports()[transport], Locations(cache_folder(), os.environ.get("JAVA_HOME", ""))
-    needs = [*requirements_of(engine, engine.options(), transport), *channel.requirements(channel.options())]
+    needs = [*engine.requirements(engine.options(), transport), *channel.requirements(channel.options())]
     return [status.problem for status in examine(needs, places) if not status.met]
 
 
@@ -358,7 +357,7 @@ def finish(processes: TrialProcesses, deployment: Deployment, events: int) -> Ou
     acknowledged = {name: counts.acknowledged for name, counts in status.streams.items()}
     check = OutputCheck.of(processes.setup, plans_of_trial(processes.setup, 0))
     check = check.at(processes.wall_ns, acknowledged, acknowledged)
-    due = check.rows_due(watermark_of(deployment))
+    due = check.rows_due(deployment.watermark())
     until(lambda: processes.output_count().committed >= due, f"the last of {due} outputs")
     if not processes.output_count().exact:  # what is counted may be no output
         await_outputs(processes, deployment, due, 2 * SECOND)

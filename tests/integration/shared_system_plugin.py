@@ -24,6 +24,7 @@ from streamgauge.engines.contract import (
     Position,
     System,
     Traits,
+    Watermark,
 )
 from streamgauge.engines.reference.engine import ReferenceEngine, ReferenceOptions
 from streamgauge.engines.toolkit import ProcessDeployment, per_trial
@@ -129,6 +130,10 @@ class DescribedDeployment:
     def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
         """Nothing."""
         return self._deployment.probe(since_ns, until_ns)
+
+    def watermark(self) -> Watermark | None:
+        """That of the process of the trial."""
+        return self._deployment.watermark()
 
     def describe(self) -> EngineFacts:
         """How many systems stay up."""

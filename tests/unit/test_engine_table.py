@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Job, Layout, Options, Situation, Traits
+from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Job, Layout, Options, Requirement, Situation, Traits
 from streamgauge.engines.registry import engines
 from streamgauge.engines.simulated import SimulatedOptions
 from streamgauge.engines.table import (
     Request,
     Row,
-    requirements_of,
     rows,
     transports_of,
     unsupported,
@@ -36,6 +35,10 @@ class Other:
 
     def check(self, situation: Situation) -> Sequence[str]:
         """Everything can be run."""
+        return ()
+
+    def requirements(self, options: Options, transport: str) -> Sequence[Requirement]:
+        """Nothing."""
         return ()
 
     def layout(self, options: Options, instances: int) -> Layout:
@@ -123,7 +126,7 @@ def test_an_engine_without_jobs_implements_nothing() -> None:
 
 
 def test_a_simulated_engine_needs_nothing_from_the_system() -> None:
-    assert requirements_of(engines()["simulated"], SimulatedOptions(), "queue") == ()
+    assert engines()["simulated"].requirements(SimulatedOptions(), "queue") == ()
 
 
 def test_what_an_experiment_wants_becomes_a_situation_of_an_engine() -> None:

@@ -7,7 +7,7 @@ import pytest
 from experiment_text import write
 from pydantic import Field
 
-from streamgauge.engines.contract import Engine, Job, Layout, Options, Situation, Traits
+from streamgauge.engines.contract import Engine, Job, Layout, Options, Requirement, Situation, Traits
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.model.experiment import LOAD, Span, TransportChoice, TrialPlan
 from streamgauge.model.options import Duration, Size
@@ -298,6 +298,9 @@ class _Picky:
 
     def check(self, situation: Situation) -> Sequence[str]:
         return ["a heap under 1 KiB cannot start; raise heap"] if situation.options.heap < 1024 else []
+
+    def requirements(self, options: Options, transport: str) -> Sequence[Requirement]:
+        return ()
 
     def layout(self, options: Options, instances: int) -> Layout:
         return Layout(instances)

@@ -22,7 +22,6 @@ from streamgauge.engines.spark.jobs.table import (
 )
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
-from streamgauge.engines.table import requirements_of
 from streamgauge.install.requirements import PYSPARK, JavaRuntime, Requirement
 from streamgauge.transports.kafka.jars import pinned_jars
 from streamgauge.workloads.registry import workloads
@@ -54,13 +53,13 @@ def said(
 
 def test_spark_needs_its_connector_on_kafka_unless_the_user_names_jars() -> None:
     def needed(transport: str, **settings: str) -> list[Requirement]:
-        return [*requirements_of(spark, SparkOptions(settings=settings), transport)]
+        return [*spark.requirements(SparkOptions(settings=settings), transport)]
 
     always = [PYSPARK, JavaRuntime()]
     assert needed("kafka") == [*always, pinned_jars("spark-kafka")]
     assert needed("kafka", **{"spark.jars": "/mine/connector.jar"}) == always
     assert needed("queue") == always
-    assert [*requirements_of(reference, ReferenceOptions(), "kafka")] == []
+    assert [*reference.requirements(ReferenceOptions(), "kafka")] == []
 
 
 def test_real_time_mode_is_taken_where_spark_can_do_it() -> None:

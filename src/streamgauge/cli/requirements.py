@@ -30,14 +30,12 @@ class Part:
 def parts() -> list[Part]:
     """All engines and transports with what they require, the engines first."""
     from streamgauge.engines.registry import engines
-    from streamgauge.engines.table import requirements_of
     from streamgauge.model.experiment import TransportChoice
     from streamgauge.transports.registry import transports
 
     usual = TransportChoice().name
     of_engines = [
-        Part("engine", name, tuple(requirements_of(engine, _defaults(engine), usual)))
-        for name, engine in engines().items()
+        Part("engine", name, tuple(engine.requirements(_defaults(engine), usual))) for name, engine in engines().items()
     ]
     return [*of_engines, *(_transport_part(name, transport) for name, transport in transports().items())]
 
@@ -45,11 +43,11 @@ def parts() -> list[Part]:
 def _transport_part(name: str, transport: "Transport") -> Part:
     """A transport, with the jars that engines need to use it."""
     from streamgauge.engines.registry import engines
-    from streamgauge.engines.table import requirements_of, transports_of
+    from streamgauge.engines.table import transports_of
     from streamgauge.install.requirements import JarSet
 
     users = [engine for engine in engines().values() if name in transports_of(engine)]
-    needed = [each for engine in users for each in requirements_of(engine, _defaults(engine), name)]
+    needed = [each for engine in users for each in engine.requirements(_defaults(engine), name)]
     connectors = [each for each in needed if isinstance(each, JarSet)]
     own = transport.requirements(transport.options())
     return Part("transport", name, tuple(dict.fromkeys([*own, *connectors])))
@@ -110,13 +108,12 @@ def prepare(
 def engine_requirements(choices: "Sequence[EngineChoice]", transport: "TransportChoice") -> "list[Requirement]":
     """What these engines require over a transport."""
     from streamgauge.engines.registry import engines
-    from streamgauge.engines.table import requirements_of
 
     found = [(engine, choice) for choice in choices if (engine := engines().get(choice.name))]
     return [
         each
         for engine, choice in found
-        for each in requirements_of(engine, engine.options.from_resolved(choice.options), transport.name)
+        for each in engine.requirements(engine.options.from_resolved(choice.options), transport.name)
     ]
 
 

@@ -185,6 +185,9 @@ class Deployment(Protocol):
     def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
         """The engine's own numbers between two moments of the monotonic clock. They explain, and never decide."""
 
+    def watermark(self) -> Watermark | None:
+        """The watermark that the job reports if it sets one itself; None if it sets none."""
+
     def describe(self) -> EngineFacts:
         """Versions and effective settings."""
 
@@ -233,13 +236,13 @@ class Engine(Protocol):
     def check(self, situation: Any) -> Sequence[str]:  # noqa: ANN401 - a Situation; a plug-in may narrow its options
         """Every reason why this cannot be run, each a sentence with its fix."""
 
+    def requirements(self, options: Any, transport: str) -> Sequence[Requirement]:  # noqa: ANN401
+        """What it needs from the system to read from this transport; nothing if it is simulated."""
+
 
 @runtime_checkable
 class RealEngine(Engine, Protocol):
     """An engine with processes."""
-
-    def requirements(self, options: Any, transport: str) -> Sequence[Requirement]:  # noqa: ANN401
-        """What it needs from the system to read from this transport."""
 
     def start(self, layout: Layout, options: Any, host: Host) -> AbstractContextManager[System]:  # noqa: ANN401
         """Start a system; leaving the context ends it. Raises LaunchError with the end of its log."""
@@ -264,12 +267,6 @@ class SimulatedEngine(Engine, Protocol):
 
     def simulate(self, trial: Trial, work: float) -> Simulation:
         """Compute a trial; ``work`` is that of one event."""
-
-
-def watermark_of(deployment: Deployment) -> Watermark | None:
-    """The watermark that a deployment reports as ``watermark``; None if it reports none."""
-    report: Callable[[], Watermark | None] | None = getattr(deployment, "watermark", None)
-    return report() if report else None
 
 
 def scales(engine: Engine, options: Options) -> bool:

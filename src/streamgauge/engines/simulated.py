@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from streamgauge.engines.contract import ANY_WORKLOAD, Job, Layout, Situation, Traits
+from streamgauge.engines.contract import ANY_WORKLOAD, Job, Layout, Requirement, Situation, Traits
 from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Count, Duration, Options, Rate, Share
 from streamgauge.model.seconds import WINDOW_KINDS, Account, Kind, Latencies, Seconds
@@ -105,6 +105,10 @@ class Simulated:
         if o.batch_cost and not o.batch_interval:
             problems.append("batch_cost needs batch_interval, the time from one micro-batch to the next")
         return problems
+
+    def requirements(self, options: SimulatedOptions, transport: str) -> Sequence[Requirement]:
+        """Nothing."""
+        return ()
 
     def layout(self, options: SimulatedOptions, instances: int) -> Layout:
         """Any number of instances."""

@@ -3,11 +3,11 @@
 Messages, ``engines``, ``workloads``, the documentation and the conformance suite read it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Requirement, Situation
+from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Situation
 from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Dimension, Span, TransportChoice, WorkloadChoice
 from streamgauge.model.options import Params
@@ -72,12 +72,6 @@ def unsupported(engine: Engine, workload: str, transport: str) -> Unsupported | 
     condition = f" with the workload {workload}" if transport in every else ""
     sentence = f"engine {engine.name} does not support transport {transport}{condition}"
     return Unsupported(sentence, tuple(sorted(can or every)))
-
-
-def requirements_of(engine: Engine, options: Any, transport: str) -> Sequence[Requirement]:  # noqa: ANN401
-    """What an engine needs from the system to read from a transport; a simulated engine needs nothing."""
-    needs: Callable[[Any, str], Sequence[Requirement]] | None = getattr(engine, "requirements", None)
-    return needs(options, transport) if needs else ()
 
 
 @dataclass(frozen=True, slots=True)

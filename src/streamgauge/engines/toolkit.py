@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from streamgauge.engines.contract import Deployment, DoesNotScale, Failure, JobRun, Layout, System
+from streamgauge.engines.contract import Deployment, DoesNotScale, Failure, JobRun, Layout, System, Watermark
 from streamgauge.install.requirements import PythonPackage, Requirement
 from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.streams import Position
@@ -147,6 +147,10 @@ class ProcessDeployment:
     def probe(self, since_ns: int, until_ns: int) -> ProbeResult:
         """Nothing."""
         return ProbeResult()
+
+    def watermark(self) -> Watermark | None:
+        """None: the job uses the watermark of the workload."""
+        return None
 
     def describe(self) -> EngineFacts:
         """Versions and effective settings."""

@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from streamgauge.engines.contract import Deployment, UserCodeFailed, watermark_of
+from streamgauge.engines.contract import Deployment, UserCodeFailed
 from streamgauge.model.facts import EngineFacts, TrialFacts
 from streamgauge.model.seconds import Account, join
 from streamgauge.model.trial import Ending, Outcome, Recording
@@ -232,7 +232,7 @@ def _finish(running: RunningTrial, ending: Ending, detail: str) -> Ended:
     except CHANNEL_ERRORS as error:
         ending, detail = connection_lost(processes, deployment, error)
     closed, account = Clock().monotonic_ns(), Account()
-    reported = watermark_of(deployment) if check else None
+    reported = deployment.watermark() if check else None
     if check and ending != "driver-failed":  # without a whole load driver it is not known what should have come out
         account = check.account(processes.folder, reported, waited - processes.start_ns)
     return Ended(ending, detail, account, closed, watermark=reported.delay * MICRO if reported else None)
@@ -247,7 +247,7 @@ def _drain(running: RunningTrial, whole: bool) -> OutputCheck:
     drained = drain(processes, deployment, drain_ns, batch_ns, wait=drain_ns > 0 or setup.traits.updates)
     check = running.check.at(processes.wall_ns, drained.acknowledged, drained.published)
     if whole or processes.status().full:
-        expected = check.rows_due(watermark_of(deployment))
+        expected = check.rows_due(deployment.watermark())
         await_outputs(processes, deployment, expected, running.drain_ns + 2 * batch_ns + _QUIET)
     return check
 
