@@ -193,7 +193,7 @@ class TestWhatWasChecked:
 
     def test_unchecked_is_reported_with_the_reason(self) -> None:
         plain = replace(REPORT.trials[0], outcome=Outcome())
-        own = replace(plain, trial=replace(plain.trial, options={"pipeline": "my_job.py:orders"}))
+        own = replace(plain, facts=replace(plain.facts, engine=EngineFacts("spark", unchecked_job=True)))
         crashed = replace(plain, outcome=Outcome("crashed"))
         for trial, reason in (
             (plain, "there is no reference result"),

@@ -360,3 +360,7 @@ def test_a_system_whose_first_micro_batch_never_ends_fires_nothing() -> None:
     late = replace(at(1000.0, options(capacity="1/s", batch_interval="9s"), 30), profile=silent)
     happened = run(late)
     assert (happened["acks"].sum(), happened["firings"].sum()) == (0, 0)
+
+
+def test_the_layout_has_at_least_the_instances_of_the_options() -> None:
+    assert [simulated.layout(options(instances=4), wanted).instances for wanted in (1, 8)] == [4, 8]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from streamgauge.model.experiment import Experiment, TransportChoice
 from streamgauge.model.measurement import Interval, Measurement
 from streamgauge.store import StoreError
-from streamgauge.store.documents import FORMAT, decode, encode, read_content, read_value
+from streamgauge.store.documents import FORMAT, READERS, decode, encode, read_content, read_value
+from streamgauge.store.facts import facts_from_json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -60,6 +61,22 @@ def test_the_traits_of_the_transport_of_an_older_document_follow_from_its_name(
     path.write_bytes(encode("experiment", content))
     found = read_value(path, "experiment", Experiment).transport
     assert (found.name, found.broker, found.exact_offsets) == (name, broker, exact_offsets)
+
+
+@pytest.mark.parametrize(
+    ("options", "unchecked"),
+    [
+        ({"pipeline": "job.py:orders"}, True),
+        ({"pipeline": "job.py:orders", "reference": "job.py:expected"}, False),
+        ({"pipeline": "", "reference": ""}, False),
+        ({}, False),
+    ],
+)
+def test_an_older_trial_with_a_function_without_a_reference_is_known_to_be_unchecked(
+    options: dict[str, str], unchecked: bool
+) -> None:
+    content = READERS[2]("trial", {"trial": {"options": options}, "facts": {"engine": "spark"}})
+    assert facts_from_json(content["facts"]).engine.unchecked_job is unchecked
 
 
 def test_numbers_that_json_does_not_support_survive(tmp_path: Path) -> None:

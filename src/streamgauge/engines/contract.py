@@ -228,7 +228,7 @@ class Engine(Protocol):
         """The workloads that it implements. Every row is tested by the conformance suite."""
 
     def layout(self, options: Any, instances: int) -> Layout:  # noqa: ANN401 - the engine's own options
-        """What it gets with so many instances; raises DoesNotScale."""
+        """What it gets with so many instances, or with those of its options if they are more; raises DoesNotScale."""
 
     def traits(self, options: Any) -> Traits:  # noqa: ANN401
         """How it behaves with these options."""

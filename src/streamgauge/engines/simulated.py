@@ -111,8 +111,9 @@ class Simulated:
         return ()
 
     def layout(self, options: SimulatedOptions, instances: int) -> Layout:
-        """Any number of instances."""
-        return Layout(instances, instances)
+        """Any number of instances, at least those of the options."""
+        count = max(instances, options.instances)
+        return Layout(count, count)
 
     def traits(self, options: SimulatedOptions) -> Traits:
         """It simulates micro-batches, or serves continuously."""

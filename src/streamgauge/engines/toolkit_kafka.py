@@ -20,6 +20,8 @@ from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.formats import open_format, with_sequence
 from streamgauge.transports.kafka.topics_io import TopicWriter
 from streamgauge.transports.schemas import schema_of
+from streamgauge.workloads.parameters import watermark_of
+from streamgauge.workloads.registry import workloads
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, TopicPartition
@@ -131,6 +133,7 @@ class KafkaJob:
 
     def __init__(self, spec: ChildSpec) -> None:
         self.params, self.options = spec.params, spec.options
+        params = workloads()[spec.workload].params.from_resolved(spec.params)
         self._endpoints = KafkaEndpoints.from_wire(spec.endpoints)
         self._query, self._outputs = spec.workload, schema_of(self._endpoints.output_schema)
         self._formats = {
@@ -142,7 +145,7 @@ class KafkaJob:
         self._newest = {(each.topic, each.partition): NOTHING_READ for each in partitions}
         self._next = {(each.topic, each.partition): 0 for each in partitions}
         self._committed = dict(self._next)
-        self._watermark = -(-int(spec.params.get("watermark", 0)) // _MICROS)
+        self._watermark = -(-watermark_of(params) // _MICROS)
         self._stopping, self._batches = False, 0
         self._writer = TopicWriter(self._endpoints, self._outputs)
         self._consumer = _consumer(self._endpoints)

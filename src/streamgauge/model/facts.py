@@ -31,6 +31,8 @@ class EngineFacts:
     """Name and type of each output column of a user's function; None: the workload defines the columns."""
     queue: str = ""
     """How the queue of this engine is computed; empty if the queue itself counts the events that were read."""
+    unchecked_job: bool = False
+    """The job is a function of the user, and no function of the user computes its expected results."""
     describe_failed: str = ""
     """Why the engine could not describe itself."""
 

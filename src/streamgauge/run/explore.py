@@ -69,13 +69,14 @@ def open_run(
     experiment: Experiment, run: str, folder: Path, limits: RunLimits, observer: Observer
 ) -> Iterator[RunContext]:
     """What the trials of a run share: its open transport, and the systems that stay up."""
-    chosen = [(engines()[choice.name], options_of(choice)) for choice in experiment.engines]
-    if all(engine.traits(options).simulated for engine, options in chosen):
+    known = [(engines()[choice.name], options_of(choice)) for choice in experiment.engines]
+    real = [(engine, options) for engine, options in known if not engine.traits(options).simulated]
+    if not real:
         yield RunContext(limits, observer)
         return
     from streamgauge.run.systems import SystemPool  # noqa: PLC0415 - Arrow Flight only if a process is started
 
-    cores = max(int(engine.layout(options, 1).cores) for engine, options in chosen)
+    cores = max(int(engine.layout(options, 1).cores) for engine, options in real)
     with ExitStack() as stack:
         launcher = stack.enter_context(Launcher(limits.runtime))
         host = LocalHost(launcher, folder, limits.cache, assign_cores(cores).driver, (), observer.message)
@@ -239,7 +240,7 @@ def _send_interval(experiment: Experiment, choice: EngineChoice, traits: Traits,
     if not traits.continuous:
         return 0
     wanted = [o.threshold for o in experiment.objectives if o.metric in ("event-time", "processing-time")]
-    partitions = experiment.trial.partitions or int(choice.options.get("cores", 1))
+    partitions = experiment.trial.partitions or int(engines()[choice.name].layout(options_of(choice), 1).cores)
     transport = transports()[experiment.transport.name]
     return transport.send_interval_ns(load or math.inf, partitions, round(min(wanted, default=0.0)))
 
@@ -253,9 +254,10 @@ def _least(experiment: Experiment, traits: Traits, params: dict[str, Any]) -> in
     return shortest_checked(resolved, traits.batch_interval_ns) if has_reference(workload, resolved) else 0
 
 
-def _instances(experiment: Experiment, choice: EngineChoice) -> float:
+def _instances(experiment: Experiment, choice: EngineChoice) -> int:
     """The number of instances if it is not searched: from the experiment, or from the engine's options."""
-    return max(*experiment.instances.values, float(choice.options.get("instances", 1)), 1.0)
+    wanted = round(max(1.0, *experiment.instances.values))
+    return engines()[choice.name].layout(options_of(choice), wanted).instances
 
 
 def _as_integer(value: float) -> float | int:

@@ -55,7 +55,19 @@ def _read_2(kind: str, content: Any) -> Any:  # noqa: ANN401
     if isinstance(holder, dict) and "broker" not in holder:
         broker = holder.get("name", QUEUE) != QUEUE
         holder.update(broker=broker, exact_offsets=not broker)
+    if kind == "trial" and isinstance(content, dict):
+        _add_unchecked_job(content)
     return content
+
+
+def _add_unchecked_job(content: dict[str, Any]) -> None:
+    """In earlier trials, only the options show that the outputs of a user's function were not checked."""
+    trial, facts = content.get("trial"), content.get("facts")
+    options = trial.get("options") if isinstance(trial, dict) else None
+    if not isinstance(options, dict) or not isinstance(facts, dict):
+        return
+    if options.get("pipeline") and not options.get("reference"):
+        facts.setdefault("unchecked_job", True)
 
 
 def _read_1(kind: str, content: Any) -> Any:  # noqa: ANN401

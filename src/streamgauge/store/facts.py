@@ -35,6 +35,7 @@ _ENGINE = {
     "options": "options",
     "outputs": "outputs",
     "queue": "queue_is",
+    "unchecked_job": "unchecked_job",
     "describe_failed": "describe_failed",
 }
 """Fields of EngineFacts → keys. Its settings have separate keys."""
@@ -112,6 +113,7 @@ def _engine(stored: Mapping[str, Any]) -> EngineFacts:
         settings={key: value for key, value in stored.items() if key not in _KEYS} | _object(stored.get(_CLASHING)),
         outputs=_columns(stored.get("outputs")),
         queue=_text(stored.get("queue_is")),
+        unchecked_job=stored.get("unchecked_job") is True,
         describe_failed=_text(stored.get("describe_failed")),
     )
 

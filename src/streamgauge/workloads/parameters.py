@@ -58,6 +58,11 @@ class Sliding(Windowed):
         return self
 
 
+def watermark_of(params: Params) -> int:
+    """Nanoseconds that windows wait for late events; 0 if the workload has no windows."""
+    return params.watermark if isinstance(params, Windowed) else 0
+
+
 def shortest_checked(params: Windowed, trigger: int) -> int:
     """Nanoseconds that a trial must last so that whole windows have outputs that can be checked."""
     return 2 * params.window + params.watermark + 2 * trigger

@@ -42,10 +42,14 @@ class Overhead:
 
 def overhead_of(experiment: "Experiment", choice: "EngineChoice", engine: "Engine", trials: int) -> Overhead:
     """The estimated seconds of one engine of an experiment in addition to its load."""
+    from streamgauge.workloads.parameters import watermark_of
+    from streamgauge.workloads.registry import workloads
+
     traits = engine.traits(engine.options.from_resolved(choice.options))
     if traits.simulated:
         return Overhead(0.0, _VIRTUAL)
-    watermark = int(experiment.workload.params.get("watermark", 0)) / SECOND
+    params = workloads()[experiment.workload.name].params.from_resolved(experiment.workload.params)
+    watermark = watermark_of(params) / SECOND
     each = _SET_UP + _CLOSE + watermark
     if not traits.warm_limit_ns:
         return Overhead(0.0, each)

@@ -9,6 +9,7 @@ from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transports.registry import transports
+from streamgauge.workloads.parameters import Sliding
 from streamgauge.workloads.registry import workloads
 
 SHORTEST = 5 * SECOND
@@ -65,11 +66,10 @@ def _panes(situation: Situation) -> Iterator[str]:
         )
         return
     for params in situation.params:
-        window, slide = getattr(params, "window", 0), getattr(params, "slide", None) or 0
-        if slide and window % slide:
+        if isinstance(params, Sliding) and params.window % params.period:
             yield (
-                f"variant: panes needs a slide that divides the window, but {format_duration(slide)} does not divide "
-                f"{format_duration(window)}. Change workload.slide, or set variant: naive"
+                f"variant: panes needs a slide that divides the window, but {format_duration(params.period)} does not "
+                f"divide {format_duration(params.window)}. Change workload.slide, or set variant: naive"
             )
 
 

@@ -228,6 +228,7 @@ class SparkSystem:
             settings=settings,
             outputs=tuple((str(n), str(k)) for n, k in outputs) if outputs else None,
             queue=QUEUE_IS[spec.mode] if outputs else "",
+            unchecked_job=bool(o.pipeline) and not o.reference,
         )
 
     def stop(self) -> None:

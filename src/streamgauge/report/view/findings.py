@@ -73,7 +73,7 @@ def _compared(account: Account) -> bool:
 
 
 def _why_not(trials: Sequence[JudgedTrial]) -> str:
-    if any(t.trial.options.get("pipeline") and not t.trial.options.get("reference") for t in trials):
+    if any(t.facts.engine.unchecked_job for t in trials):
         return "the job is your own function, and engine.reference names no function that computes its expected results"
     broken = [t.outcome.ending for t in trials]
     if all(ending not in ("completed", "decided") for ending in broken):

@@ -26,7 +26,7 @@ from streamgauge.run.trial.reference_function import ONE_CALL, UserReference
 from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stream, Workload, plans_of
-from streamgauge.workloads.parameters import Windowed
+from streamgauge.workloads.parameters import Windowed, watermark_of
 
 Ints = npt.NDArray[np.int64]
 ARRIVAL = "emitted_us"
@@ -151,7 +151,7 @@ class OutputCheck:
 
     @property
     def _watermark(self) -> int:
-        return self.params.watermark if isinstance(self.params, Windowed) else 0
+        return watermark_of(self.params)
 
     @property
     def _window(self) -> int:

@@ -38,6 +38,7 @@ from streamgauge.run.trial.supervise import (
 )
 from streamgauge.store.journal import read_rows
 from streamgauge.transports.errors import TransportError
+from streamgauge.workloads.parameters import watermark_of
 
 _POLL_INTERVAL = 0.1
 _DRAIN = SECOND
@@ -81,7 +82,7 @@ def perform(setup: TrialSetup) -> Recording:
     began, trial, system = Clock().monotonic_ns(), setup.trial, setup.system
     if system is None:
         raise ValueError("a trial on real processes needs a system")
-    drain_ns = int(trial.params.get("watermark", 0)) + _DRAIN if setup.check_outputs else 0
+    drain_ns = watermark_of(setup.params) + _DRAIN if setup.check_outputs else 0
     try:
         check = OutputCheck.of(setup, plans_of_trial(setup, drain_ns))
         with (
