@@ -17,7 +17,7 @@ class PlainPython:
     name, summary, options = "plain-python", "a loop in plain Python over Kafka, as an example", PlainOptions
     jobs = (contract.Job("windowed-aggregation", transports=frozenset({"kafka"})),)
 
-    def check(self, situation: contract.Situation) -> Sequence[str]:
+    def check(self, situation: contract.Situation[PlainOptions]) -> Sequence[str]:
         return () if situation.options.poll > 0 else ("poll must be at least 1",)
 
     def requirements(self, options: PlainOptions, transport: str) -> Sequence[contract.Requirement]:
@@ -32,7 +32,7 @@ class PlainPython:
     def start(
         self, layout: contract.Layout, options: PlainOptions, host: contract.Host
     ) -> AbstractContextManager[contract.System]:
-        def deploy(run: contract.JobRun) -> toolkit.ProcessDeployment:
+        def deploy(run: contract.JobRun[PlainOptions]) -> toolkit.ProcessDeployment:
             child = toolkit.python_child(self.name, __name__, run, host)
             return toolkit_kafka.kafka_deployment(child, run, version="1.0")
 

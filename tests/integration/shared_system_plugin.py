@@ -95,7 +95,7 @@ class StandingSystem:
         return {"standing": (self._running,), **self._per_trial.processes()}
 
     @contextmanager
-    def deploy(self, run: JobRun) -> Iterator[Deployment]:
+    def deploy(self, run: JobRun[StandingOptions]) -> Iterator[Deployment]:
         """A reference engine for this trial."""
         trial, fails = run.trial, run.options.fails
         crash = {"crash_after": 2 * CRASH} if fails == "growing" and trial.profile.shape == "steps" else {}
@@ -155,7 +155,7 @@ class UnstartableReference(ReferenceEngine):
     def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> AbstractContextManager[System]:
         """A system whose process ends with exit code 3 in every trial."""
 
-        def deploy(run: JobRun) -> ProcessDeployment:
+        def deploy(run: JobRun[ReferenceOptions]) -> ProcessDeployment:
             spec = ProcessSpec("system of a trial", (sys.executable, "-c", _FAILS), cores=host.cores, ready=LineReady())
             host.start(spec, run.folder)  # this raises a LaunchError
             raise AssertionError("the process became ready")

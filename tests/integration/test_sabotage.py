@@ -171,7 +171,7 @@ class KillingSystem:
         self._system, self._role, self._when = system, role, when
 
     @contextmanager
-    def deploy(self, run: JobRun) -> Iterator[Deployment]:
+    def deploy(self, run: JobRun[Any]) -> Iterator[Deployment]:
         if self._when == "while it starts":
             self._kill()
         with self._system.deploy(run) as deployment:

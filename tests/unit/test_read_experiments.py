@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from experiment_text import write
@@ -296,7 +297,7 @@ class _Picky:
         heap: Size = Field(default=2**30, description="memory of one instance")
         stages: list[Duration] = Field(default=[], description="a list in a unit")
 
-    def check(self, situation: Situation) -> Sequence[str]:
+    def check(self, situation: Situation[Any]) -> Sequence[str]:
         return ["a heap under 1 KiB cannot start; raise heap"] if situation.options.heap < 1024 else []
 
     def requirements(self, options: Options, transport: str) -> Sequence[Requirement]:

@@ -199,7 +199,7 @@ def test_more_gem_packs_than_it_can_sum_are_refused_with_a_sentence() -> None:
 
 def queue_over(endpoints: Endpoints) -> str:
     """What the engine reports as the queue of a trial."""
-    run = cast(JobRun, SimpleNamespace(endpoints=endpoints, trial=TRIAL))
+    run = cast(JobRun[ReferenceOptions], SimpleNamespace(endpoints=endpoints, trial=TRIAL))
     return _facts(run, cast(Host, SimpleNamespace(cores=(1,)))).queue
 
 

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from judge_samples import trial
@@ -38,7 +38,7 @@ class Stub:
     up: bool = True
     left: tuple[str, ...] = ()
 
-    def deploy(self, run: JobRun) -> AbstractContextManager[Deployment]:
+    def deploy(self, run: JobRun[Any]) -> AbstractContextManager[Deployment]:
         """No trial is run here."""
         raise NotImplementedError
 
@@ -71,7 +71,7 @@ class StubEngine:
     options: type[Options] = StubOptions
     jobs = (Job("ingest"),)
 
-    def check(self, situation: Situation) -> Sequence[str]:
+    def check(self, situation: Situation[Any]) -> Sequence[str]:
         """Everything can be run."""
         return ()
 

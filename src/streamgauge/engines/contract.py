@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import pyarrow as pa
 
@@ -62,12 +62,15 @@ class Job:
     transports: frozenset[str] = frozenset({TransportChoice().name})
 
 
+O_co = TypeVar("O_co", bound=Options, covariant=True)
+"""An engine's own class of options."""
+
+
 @dataclass(frozen=True, slots=True)
-class Situation:
+class Situation(Generic[O_co]):
     """What an experiment requires from an engine: everything that can be checked before the first trial."""
 
-    options: Any
-    """The options of the engine, as its own class of options."""
+    options: O_co
     workload: str = ""
     params: tuple[Params, ...] = ()
     """The parameters of the workload: one set, or one for each value of a parameter that is searched."""
@@ -84,12 +87,11 @@ class DoesNotScale(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class JobRun:
+class JobRun(Generic[O_co]):
     """The job of one trial: what it reads, what it computes and where its outputs go."""
 
     trial: Trial
-    options: Any
-    """The options of the engine, as its own class of options."""
+    options: O_co
     params: Params
     streams: tuple[Stream, ...]
     output: OutputContract
@@ -198,7 +200,7 @@ class Deployment(Protocol):
 class System(Protocol):
     """A system under test that is up on its layout. It runs one job after the other."""
 
-    def deploy(self, run: JobRun) -> AbstractContextManager[Deployment]:
+    def deploy(self, run: JobRun[Any]) -> AbstractContextManager[Deployment]:
         """Start the job of a trial; yields once it consumes. Leaving the context ends it and cleans up."""
 
     def alive(self) -> bool: ...
@@ -233,7 +235,7 @@ class Engine(Protocol):
     def traits(self, options: Any) -> Traits:  # noqa: ANN401
         """How it behaves with these options."""
 
-    def check(self, situation: Any) -> Sequence[str]:  # noqa: ANN401 - a Situation; a plug-in may narrow its options
+    def check(self, situation: Situation[Any]) -> Sequence[str]:
         """Every reason why this cannot be run, each a sentence with its fix."""
 
     def requirements(self, options: Any, transport: str) -> Sequence[Requirement]:  # noqa: ANN401

@@ -90,9 +90,9 @@ class Simulated:
     options: type[Options] = SimulatedOptions
     jobs = (Job(ANY_WORKLOAD),)
 
-    def check(self, situation: Situation) -> Sequence[str]:
+    def check(self, situation: Situation[SimulatedOptions]) -> Sequence[str]:
         """Settings that contradict each other."""
-        o: SimulatedOptions = situation.options
+        o = situation.options
         problems = []
         if o.pause and not o.pause_every:
             problems.append("pause needs pause_every, the time from one pause to the next")

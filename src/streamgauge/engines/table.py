@@ -10,7 +10,7 @@ from typing import Any
 from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Situation
 from streamgauge.engines.registry import engines
 from streamgauge.model.experiment import Dimension, Span, TransportChoice, WorkloadChoice
-from streamgauge.model.options import Params
+from streamgauge.model.options import Options, Params
 from streamgauge.transports.registry import transports
 from streamgauge.workloads.registry import workloads
 
@@ -84,7 +84,7 @@ class Request:
     searched: tuple[Dimension, Span] | None = None
     """The parameter that is searched and its values."""
 
-    def situation(self, engine: Engine, options: Mapping[str, Any]) -> Situation:
+    def situation(self, engine: Engine, options: Mapping[str, Any]) -> Situation[Options]:
         """The same for one engine with these resolved options."""
         return Situation(
             options=engine.options.from_resolved(options),

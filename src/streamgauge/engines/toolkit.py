@@ -63,7 +63,7 @@ class ControlledChild:
 
 
 def python_child(
-    name: str, module: str, run: JobRun, host: Host, details: Mapping[str, Any] | None = None
+    name: str, module: str, run: JobRun[Any], host: Host, details: Mapping[str, Any] | None = None
 ) -> ControlledChild:
     """Start a Python module as the process of a trial. It reads a ChildSpec and serves a control channel."""
     token = new_token()
@@ -161,7 +161,7 @@ class ProcessDeployment:
         self._child.stop()
 
 
-Deploy = Callable[[JobRun], ProcessDeployment]
+Deploy = Callable[[JobRun[Any]], ProcessDeployment]
 """Starts the process of a trial."""
 
 
@@ -173,7 +173,7 @@ class PerTrialSystem:
         self._running: Sequence[RunningProcess] = ()
 
     @contextmanager
-    def deploy(self, run: JobRun) -> Iterator[Deployment]:
+    def deploy(self, run: JobRun[Any]) -> Iterator[Deployment]:
         """Start the process of a trial."""
         deployment = self._deploy(run)
         self._running = (deployment.process,)

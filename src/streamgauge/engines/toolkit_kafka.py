@@ -111,7 +111,7 @@ class KafkaDeployment(ProcessDeployment):
             self._consumer = None
 
 
-def kafka_deployment(process: ControlledChild, run: JobRun, version: str) -> KafkaDeployment:
+def kafka_deployment(process: ControlledChild, run: JobRun[Any], version: str) -> KafkaDeployment:
     """The deployment of a process that reads the topics of a trial and commits what it has finished to a group.
 
     ``group_of`` is the group that it must use.

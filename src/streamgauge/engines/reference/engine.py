@@ -82,7 +82,7 @@ class ReferenceEngine:
     options: type[Options] = ReferenceOptions
     jobs = (Job("windowed-aggregation", transports=frozenset({*transports()})),)
 
-    def check(self, situation: Situation) -> Sequence[str]:
+    def check(self, situation: Situation[ReferenceOptions]) -> Sequence[str]:
         """Settings that contradict each other, and what it cannot do with this workload."""
         return [*_contradictions(situation.options), *_beyond_memory(situation), *too_fine(situation)]
 
@@ -101,7 +101,7 @@ class ReferenceEngine:
     def start(self, layout: Layout, options: ReferenceOptions, host: Host) -> AbstractContextManager[System]:
         """Nothing is started before a trial."""
 
-        def deploy(run: JobRun) -> toolkit.ProcessDeployment:
+        def deploy(run: JobRun[ReferenceOptions]) -> toolkit.ProcessDeployment:
             details = worker_spec(run, layout).model_dump(mode="json")
             child = toolkit.python_child("reference engine", WORKER, run, host, details)
             return toolkit.ProcessDeployment(child, _facts(run, host))
@@ -118,7 +118,7 @@ def _contradictions(options: ReferenceOptions) -> Iterator[str]:
         yield "lose, duplicate and alter have no effect with silent: true; remove them"
 
 
-def _beyond_memory(situation: Situation) -> Iterator[str]:
+def _beyond_memory(situation: Situation[ReferenceOptions]) -> Iterator[str]:
     keys = max((p.key_count for p in situation.params if isinstance(p, WindowedAggregationParams)), default=0)
     if keys > MAX_KEYS:
         limit = format_count(MAX_KEYS)
@@ -128,7 +128,7 @@ def _beyond_memory(situation: Situation) -> Iterator[str]:
         )
 
 
-def _facts(run: JobRun, host: Host) -> EngineFacts:
+def _facts(run: JobRun[ReferenceOptions], host: Host) -> EngineFacts:
     """What is stored with a trial. The queue counts what is read; over others the engine reports its position."""
     reports = not transports()[run.endpoints.transport].queue_counts_reads
     return EngineFacts(
@@ -140,7 +140,7 @@ def _facts(run: JobRun, host: Host) -> EngineFacts:
     )
 
 
-def worker_spec(run: JobRun, layout: Layout) -> WorkerSpec:
+def worker_spec(run: JobRun[ReferenceOptions], layout: Layout) -> WorkerSpec:
     """The specification of the worker of a trial."""
     o, params = run.options, run.params
     assert isinstance(params, WindowedAggregationParams)

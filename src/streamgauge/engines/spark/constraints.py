@@ -17,7 +17,7 @@ SHORTEST = 5 * SECOND
 _MAX_NAME = 60
 
 
-def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
+def problems(options: SparkOptions, situation: Situation[SparkOptions]) -> Iterator[str]:
     """Each a sentence with its fix."""
     transport = transports()[situation.transport]
     if options.output_mode == "update" and not supports_updates(transport.name):
@@ -36,7 +36,7 @@ def problems(options: SparkOptions, situation: Situation) -> Iterator[str]:
             yield from _panes(situation)
 
 
-def _variant(options: SparkOptions, situation: Situation) -> Iterator[str]:
+def _variant(options: SparkOptions, situation: Situation[SparkOptions]) -> Iterator[str]:
     """The variant must be one of the workload and run over the transport. A user's own function has no variants."""
     name = "" if options.pipeline else situation.workload
     known, whose = variants(name), f"the workload {name}" if name else "any workload"
@@ -57,7 +57,7 @@ def _variant(options: SparkOptions, situation: Situation) -> Iterator[str]:
         )
 
 
-def _panes(situation: Situation) -> Iterator[str]:
+def _panes(situation: Situation[SparkOptions]) -> Iterator[str]:
     """Panes of one slide each are combined to windows, so the slide must divide the window."""
     if situation.ranged in ("window", "slide"):
         yield (
@@ -73,7 +73,7 @@ def _panes(situation: Situation) -> Iterator[str]:
             )
 
 
-def _real_time(options: SparkOptions, situation: Situation) -> Iterator[str]:
+def _real_time(options: SparkOptions, situation: Situation[SparkOptions]) -> Iterator[str]:
     if not supports_updates(situation.transport):
         titles = " or ".join(transports()[name].title for name, c in sorted(CONNECTIONS.items()) if c.updates)
         yield f"mode: real-time reads only from {titles}; set transport: {with_updates()} or mode: micro-batch"
@@ -96,7 +96,7 @@ def _real_time(options: SparkOptions, situation: Situation) -> Iterator[str]:
     yield from _of_workload(options, situation)
 
 
-def _of_workload(options: SparkOptions, situation: Situation) -> Iterator[str]:
+def _of_workload(options: SparkOptions, situation: Situation[SparkOptions]) -> Iterator[str]:
     """All stages of a real-time query run at the same time, so every partition of each needs a separate slot."""
     known, params = workloads().get(situation.workload), next(iter(situation.params), None)
     partitions = situation.partitions or options.cores

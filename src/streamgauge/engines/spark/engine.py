@@ -55,9 +55,9 @@ class SparkEngine:
     options: type[Options] = SparkOptions
     jobs = JOBS
 
-    def check(self, situation: Situation) -> Sequence[str]:
+    def check(self, situation: Situation[SparkOptions]) -> Sequence[str]:
         """What can be found before the first trial."""
-        o: SparkOptions = situation.options
+        o = situation.options
         problems = [user_code.find_problem(o.pipeline, "pipeline") if o.pipeline else ""]
         problems.append(user_code.find_problem(o.reference, "reference") if o.reference else "")
         if o.reference and not o.pipeline:
@@ -160,10 +160,9 @@ class SparkSystem:
         """Queries and jobs that the last trial left running."""
         return self._left
 
-    def deploy(self, run: JobRun) -> AbstractContextManager[Deployment]:
+    def deploy(self, run: JobRun[SparkOptions]) -> AbstractContextManager[Deployment]:
         """Run the query of a trial; yields once it consumes. A restart resumes from the checkpoint."""
-        options: SparkOptions = run.options
-        return self._deploy(query_spec(run, options, self._runtime), options.settings)
+        return self._deploy(query_spec(run, run.options, self._runtime), run.options.settings)
 
     @contextmanager
     def _deploy(self, spec: QuerySpec, settings: Mapping[str, str]) -> Iterator[Deployment]:
@@ -196,7 +195,7 @@ class SparkSystem:
         with suppress(ControlError):  # a session that has ended has nothing to clean up
             self._left = tuple(self._control.request("end", _END_TIMEOUT)["left"])
 
-    def batch(self, run: JobRun) -> float:
+    def batch(self, run: JobRun[SparkOptions]) -> float:
         """Seconds that the pipeline of the trial takes over all events that are there, in batch."""
         spec = query_spec(run, run.options, self._runtime)
         return float(self._control.request("batch", _RUN_TIMEOUT, query=spec.model_dump(mode="json"))["seconds"])

@@ -34,7 +34,7 @@ def session_process(spec: SessionSpec, cores: tuple[int, ...]) -> ProcessSpec:
     )
 
 
-def query_spec(run: JobRun, options: SparkOptions, runtime: Path) -> QuerySpec:
+def query_spec(run: JobRun[SparkOptions], options: SparkOptions, runtime: Path) -> QuerySpec:
     """The specification of a trial for the session."""
     name = f"{run.trial.workload}-{run.trial.number}"
     ends = SourceAndSink(
@@ -71,7 +71,7 @@ def _variant(workload: str, options: SparkOptions) -> str:
     return job.variant if job else CUSTOM
 
 
-def _streams(run: JobRun) -> tuple[StreamSpec, ...]:
+def _streams(run: JobRun[SparkOptions]) -> tuple[StreamSpec, ...]:
     return tuple(StreamSpec(name=stream.name, columns=_columns(stream.schema)) for stream in run.streams)
 
 

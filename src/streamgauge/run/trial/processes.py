@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -169,7 +169,7 @@ class TrialProcesses:
             roles.append(Role(BROKER, tuple(brokers), self.placement.driver))
         return tuple(roles)
 
-    def job_run(self) -> JobRun:
+    def job_run(self) -> JobRun[Any]:
         """What the engine runs in this trial."""
         setup = self.setup
         return JobRun(
