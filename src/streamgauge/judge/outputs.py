@@ -1,8 +1,8 @@
 """Compares outputs with the reference result, row by row: which are lost, duplicate, wrong or late.
 
-Both sides are columns of numbers or texts (``judge/compare_columns.py``). A row is identified by the start of its
-window and its key. Every other column that both sides have is compared, for example ``count`` and ``max_due`` of an
-output that has them.
+Both sides are columns of numbers or texts (``judge/compare_columns.py``). The output contract
+of the workload names the columns that identify a row: the start of its window and its key, or the number of its event.
+Every other column that both sides have is compared, for example ``count`` and ``max_due`` of an output that has them.
 
 lost         the window is closed (all its events are acknowledged and the watermark is past its end), and no row came
 not reached  no row came, and the window is not closed, because an overloaded system did not acknowledge its events
