@@ -77,10 +77,9 @@ $(KAFKA): $(JAVA) src/streamgauge/transports/kafka/jars.toml
 	@$(BIN)/streamgauge setup kafka >&2 && touch $@
 
 # The report is tested in a real browser. If it is missing, it is installed when apt needs no password. Otherwise these
-# tests are skipped with the reason.
+# tests are skipped with the reason, and it is tried again the next time.
 $(BROWSER): $(READY)
-	@if ! command -v chromium chromium-browser google-chrome google-chrome-stable chrome > /dev/null && \
-	    command -v apt-get > /dev/null; then \
+	@if ! $(FIND_BROWSER) && command -v apt-get > /dev/null; then \
 	    as_root=; [ "$$(id -u)" = 0 ] || as_root='sudo -n'; \
 	    if $$as_root true 2> /dev/null; then \
 	        echo "Installing chromium with apt-get ..." >&2; \
@@ -89,7 +88,10 @@ $(BROWSER): $(READY)
 	            { echo "chromium could not be installed, so the tests of the report in a browser are skipped:"; \
 	              tail -n 3 $(VENV)/browser.log; } >&2; \
 	    fi; \
-	fi; touch $@
+	fi; if $(FIND_BROWSER); then touch $@; fi
+
+FIND_BROWSER = { found=; for name in chromium chromium-browser google-chrome google-chrome-stable chrome; do \
+	if command -v $$name > /dev/null; then found=yes; fi; done; [ -n "$$found" ]; }
 
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
