@@ -1,12 +1,15 @@
 """What a load driver on Kafka keeps: counts of events that the broker has."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from streamgauge.model.streams import StreamPartition
 from streamgauge.transports.kafka.client.producer import RecordColumns
 from streamgauge.transports.kafka.ledger import EncodedEvents, KafkaLedger
-from streamgauge.transports.ledger import LedgerError
+from streamgauge.transports.ledger import Confirmation, LedgerError
 
 A, B = StreamPartition("purchases", 0), StreamPartition("purchases", 1)
 
@@ -120,3 +123,42 @@ def test_case_17_partitions_are_apart_by_what_one_has_and_another_lacks() -> Non
     ledger.skew_us = 0
     ledger.record_appended({A: 30, B: 15})
     assert ledger.skew_us == 0
+
+
+def kept_bytes(ledger: KafkaLedger, intervals: range) -> int:
+    """The bytes that the ledger keeps after these send intervals, all sent, confirmed, read and written down."""
+    for interval in intervals:
+        end = {A: 10 * (interval + 1), B: 5 * (interval + 1)}
+        assert ledger.record_sent([(A, rows(10)), (B, rows(5))], 10 * (interval + 1))
+        ledger.record_appended(end)
+        ledger.confirmations.append(Confirmation(interval, interval, interval, 15))
+        ledger.start_processing(end)
+        ledger.acknowledge(end, interval)
+        if interval % 100 == 99:  # a second is closed
+            ledger.take_confirmations()
+            ledger.take_acknowledgements(interval)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def test_a_ledger_keeps_nothing_of_intervals_that_are_confirmed_and_acknowledged() -> None:
+    tracemalloc.start()
+    try:
+        ledger = KafkaLedger([A, B])
+        ledger.planned = {n: 15 * n for n in range(6_000)}.__getitem__
+        before = kept_bytes(ledger, range(2_000))
+        after = kept_bytes(ledger, range(2_000, 6_000))
+    finally:
+        tracemalloc.stop()
+    assert (ledger.sent, ledger.lag, ledger.buffered_bytes) == (90_000, 0, 0)
+    assert after - before < 4_000, "less than one byte per send interval"
+
+
+def test_intervals_that_the_broker_has_not_confirmed_are_kept_until_it_has() -> None:
+    ledger = sent(100)
+    ledger.acknowledge({A: 0, B: 0}, 1)
+    assert [len(ledger.partition(each).starts) for each in (A, B)] == [100, 100]
+    ledger.record_appended({A: 1_000, B: 500})
+    ledger.acknowledge({A: 1_000, B: 500}, 2)
+    assert [len(ledger.partition(each).starts) for each in (A, B)] == [0, 0]
+    assert ledger.published_until_us == 1_000
