@@ -30,7 +30,7 @@ from streamgauge.model.calibration import (
     LatencyRow,
 )
 from streamgauge.model.seconds import COLUMNS
-from streamgauge.model.streams import TIME
+from streamgauge.model.streams import TIME, schema_of
 from streamgauge.parse import read, shipped_names
 from streamgauge.parse.objectives import METRICS, STATISTICS
 from streamgauge.parse.read import KEYS
@@ -40,7 +40,6 @@ from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.columns import FormatError, FormatName
 from streamgauge.transports.kafka.formats.formats import output_format
 from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.registry import workloads
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])

@@ -12,13 +12,12 @@ from two_streams import COUNTED, two_streams
 from streamgauge.engines import toolkit
 from streamgauge.engines.contract import Host, Job, JobRun, Layout, Options, Requirement, Situation, System, Traits
 from streamgauge.model.facts import EngineFacts
-from streamgauge.model.streams import Position, StreamPartition
+from streamgauge.model.streams import Position, StreamPartition, schema_of
 from streamgauge.processes.child import hide_pandas, log, on_sigterm, read_spec
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlServer, Json
 from streamgauge.transports.contract import Available
 from streamgauge.transports.registry import transports
-from streamgauge.transports.schemas import schema_of
 
 Places = Counter[tuple[int, int, str]]
 """How many events each window and gem pack has of each stream."""

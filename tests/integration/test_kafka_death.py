@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from kafka_broker import launched, needs_kafka
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.brokers.admin import ClusterError, KafkaAdmin
 from streamgauge.transports.kafka.brokers.start import BrokerCluster, start_brokers, wait_until
 from streamgauge.transports.kafka.client.decode import RecordError

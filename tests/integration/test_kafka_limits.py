@@ -7,7 +7,7 @@ import pytest
 from kafka_broker import administration, needs_kafka, shared
 from kafka_events import KINDS
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.producer import (
     ProducerKind,
     ProducerSettings,

@@ -13,7 +13,7 @@ from kafka_broker import fresh_topic, needs_kafka, shared
 from kafka_events import KINDS, PARTITIONS, by_partition, part, producing, send, source, ticks
 
 from streamgauge.model.units import SECOND
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.batches import HEADER
 from streamgauge.transports.kafka.client.confluent_reader import TopicOffsets
 from streamgauge.transports.kafka.client.connections import BrokerConnections

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Place
 from kafka_broker import fresh_topic, needs_kafka, shared
 
-from streamgauge.model.streams import StreamPartition
+from streamgauge.model.streams import StreamPartition, schema_of
 from streamgauge.transports.kafka.client.confluent_reader import ConfluentRangeReader
 from streamgauge.transports.kafka.client.positions import PositionCommitter
 from streamgauge.transports.kafka.client.producer import ProducerSettings, RecordColumns, TopicPartition, open_producer
@@ -20,7 +20,6 @@ from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.columns import FormatName
 from streamgauge.transports.kafka.formats.formats import encode_keys, output_format
 from streamgauge.transports.kafka.topics_io import TopicWriter
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.windowed_aggregation import OUTPUT
 
 pytestmark = needs_kafka

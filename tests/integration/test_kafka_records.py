@@ -11,7 +11,7 @@ import pytest
 from kafka_broker import fresh_topic, needs_kafka, shared
 from kafka_events import KINDS, ORIGIN, PARTITIONS, by_partition, producing, send, source, ticks
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.confluent_reader import ConfluentRangeReader, TopicOffsets
 from streamgauge.transports.kafka.client.producer import ProducerSettings, RecordColumns, TopicPartition
 from streamgauge.transports.kafka.client.protocol import BrokerUnreachable

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kafka_broker import fresh_topic, needs_kafka, shared
 from kafka_events import producing
 
-from streamgauge.model.streams import Column, Schema
+from streamgauge.model.streams import Column, Schema, schema_of
 from streamgauge.processes.clock import wait_until
 from streamgauge.transports.kafka.client.confluent_reader import ConfluentRangeReader, TopicOffsets
 from streamgauge.transports.kafka.client.producer import ProducerSettings, RecordColumns, TopicPartition
@@ -19,7 +19,6 @@ from streamgauge.transports.kafka.client.reader import PlainRangeReader, RangeRe
 from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.formats import output_format
 from streamgauge.transports.kafka.topics_io import TopicOutputs, TopicWriter
-from streamgauge.transports.schemas import schema_of
 
 pytestmark = needs_kafka
 PARTITIONS = 2

@@ -9,14 +9,17 @@ import pytest
 from pydantic import SecretStr
 
 from streamgauge.install.jars import fetched_count, maven_command, project_file
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.brokers.config import (
+    BROKER,
+    CONNECTOR,
     BrokerConfig,
     BrokerPorts,
     BrokerRuntime,
     TlsKeys,
     broker_process,
     keytool_commands,
+    pinned_jars,
     properties,
     settings,
     storage_arguments,
@@ -26,7 +29,6 @@ from streamgauge.transports.kafka.client import protocol
 from streamgauge.transports.kafka.client.producer import ProducerSettings, throttle_note
 from streamgauge.transports.kafka.client.protocol import BrokerError, Response, parse_produce, throttled
 from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints, Security
-from streamgauge.transports.kafka.jars import BROKER, CONNECTOR, pinned_jars
 from streamgauge.transports.kafka.topics import Topic, assignment, by_run, run_of, topic_name
 from streamgauge.transports.kafka.try_cluster import advised
 

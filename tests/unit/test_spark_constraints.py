@@ -23,7 +23,7 @@ from streamgauge.engines.spark.jobs.table import (
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.install.requirements import PYSPARK, JavaRuntime, Requirement
-from streamgauge.transports.kafka.jars import pinned_jars
+from streamgauge.transports.kafka.brokers.config import pinned_jars
 from streamgauge.workloads.registry import workloads
 
 REAL_TIME: dict[str, Any] = {

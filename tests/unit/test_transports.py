@@ -11,7 +11,7 @@ from streamgauge.model.discovery import discover
 from streamgauge.model.experiment import TransportChoice
 from streamgauge.parse.schema import schema
 from streamgauge.transports.contract import Transport
-from streamgauge.transports.kafka.jars import pinned_jars
+from streamgauge.transports.kafka.brokers.config import pinned_jars
 from streamgauge.transports.kafka.options import ClusterOptions, KafkaOptions
 from streamgauge.transports.queue.transport import QueueOptions
 from streamgauge.transports.registry import (

@@ -18,7 +18,7 @@ def clean_external(experiment: str, runs: Sequence[str], out: Path, yes: bool, o
     from rich.text import Text
 
     from streamgauge.report.render.json import document
-    from streamgauge.transports.errors import TransportError
+    from streamgauge.transports.contract import TransportError
 
     try:
         system = _open(experiment, output)

@@ -166,7 +166,7 @@ def _known_error_code(error: BaseException) -> ExitCode | None:
     """The exit code of an error whose message is for the user; None for all others."""
     from streamgauge.processes.launch import LaunchError
     from streamgauge.store import StoreError
-    from streamgauge.transports.errors import TransportError
+    from streamgauge.transports.contract import TransportError
 
     if isinstance(error, StoreError):
         return ExitCode.USAGE

@@ -9,18 +9,39 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from streamgauge.engines.contract import Deployment, DoesNotScale, Failure, JobRun, Layout, System, Watermark
+from streamgauge.engines.contract import (
+    Deployment,
+    DoesNotScale,
+    Failure,
+    JobRun,
+    Layout,
+    Situation,
+    System,
+    Watermark,
+)
 from streamgauge.install.requirements import PythonPackage, Requirement
 from streamgauge.model.facts import EngineFacts, ProbeResult
 from streamgauge.model.streams import Position
 from streamgauge.processes.control import ControlClient, ControlError, Json, new_token
 from streamgauge.processes.spec import Host, LineReady, ProcessSpec, RunningProcess
 from streamgauge.transports.ledger import offsets_from_json, offsets_to_json
+from streamgauge.workloads.parameters import Sliding, Windowed
 
 
 def python_package(name: str) -> Requirement:
     """A package that must be installed in the Python environment of streamgauge."""
     return PythonPackage(name)
+
+
+def too_fine(situation: Situation[Any]) -> Iterator[str]:
+    """Window lengths that real events cannot have: their times are whole microseconds."""
+    for params in situation.params:
+        times = {"window": params.window, "watermark": params.watermark} if isinstance(params, Windowed) else {}
+        if isinstance(params, Sliding):
+            times["slide"] = params.period
+        for name, value in times.items():
+            if value % 1000:
+                yield f"workload.{name} must be a whole number of microseconds: event times have no finer unit"
 
 
 def one_instance(instances: int, cores: float = 1) -> Layout:

@@ -12,14 +12,13 @@ import pyarrow as pa
 from streamgauge.engines.contract import JobRun, Position
 from streamgauge.engines.toolkit import ChildSpec, ControlledChild, ProcessDeployment
 from streamgauge.model.facts import EngineFacts
-from streamgauge.model.streams import StreamPartition
+from streamgauge.model.streams import StreamPartition, schema_of
 from streamgauge.processes.child import hide_pandas, log, on_sigterm, read_spec
 from streamgauge.processes.clock import Clock, wait_until
 from streamgauge.processes.control import ControlRefused, ControlServer, Json
 from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.formats import open_format, with_sequence
 from streamgauge.transports.kafka.topics_io import TopicWriter
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.parameters import watermark_of
 from streamgauge.workloads.registry import workloads
 

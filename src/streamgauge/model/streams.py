@@ -1,7 +1,10 @@
 """Streams of events: their columns, their partitions, and how far each partition was processed."""
 
-from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TIME: Final = "timestamp[us, tz=UTC]"
 """The type of a column that contains moments: microseconds since 1970."""
@@ -24,6 +27,20 @@ class Column(NamedTuple):
 
 Schema = tuple[Column, ...]
 """The columns of an event or an output, in their order."""
+
+
+def schema_of(columns: Iterable[tuple[str, str]]) -> "pa.Schema":
+    """Columns, name and type each, as an Arrow schema."""
+    import pyarrow as pa  # noqa: PLC0415 - most commands need no Arrow
+
+    types = {
+        "int32": pa.int32(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "text": pa.string(),
+        TIME: pa.timestamp("us", "UTC"),
+    }
+    return pa.schema([(name, types[kind]) for name, kind in columns])
 
 
 class StreamPartition(NamedTuple):

@@ -24,6 +24,10 @@ from streamgauge.workloads.contract import OutputContract, Stream
 Json = dict[str, Any]
 
 
+class TransportError(RuntimeError):
+    """A transport cannot do its work: what failed, and where, is in the message."""
+
+
 class EventBatch(Protocol):
     """Ready events of one partition: an Arrow batch, or the bytes that go to a broker."""
 

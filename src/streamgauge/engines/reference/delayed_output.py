@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from streamgauge.engines.reference.ground_truth import OUTPUT, OUTPUTS
 from streamgauge.engines.reference.windows import ClosedWindows
+from streamgauge.model.streams import schema_of
 from streamgauge.model.units import SECOND
 from streamgauge.processes.clock import SteadyWallClock
 from streamgauge.store.journal import GrowingRows
 from streamgauge.transports.contract import OutputWriter
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.windowed_aggregation import OUTPUT as SUMS
 
 _LEAD = 5_000_000

@@ -7,7 +7,6 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
 from streamgauge import __version__
 from streamgauge.engines import toolkit
-from streamgauge.engines.checks import too_fine
 from streamgauge.engines.contract import (
     Job,
     JobRun,
@@ -18,6 +17,7 @@ from streamgauge.engines.contract import (
     System,
     Traits,
 )
+from streamgauge.engines.toolkit import too_fine
 from streamgauge.model.facts import EngineFacts
 from streamgauge.model.options import Count, Duration, Rate, Share
 from streamgauge.model.units import format_count

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from streamgauge.engines.checks import too_fine
 from streamgauge.engines.contract import Situation
 from streamgauge.engines.spark.jobs.table import CONNECTIONS, job_of, supports_updates, variants, with_updates
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
+from streamgauge.engines.toolkit import too_fine
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transports.registry import transports
 from streamgauge.workloads.parameters import Sliding

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from streamgauge.model.streams import schema_of
 from streamgauge.processes.child import HiccupMeter, hide_pandas, log, low_latency_mode, on_sigterm, read_spec
 from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlRefused, ControlServer, Json
@@ -24,10 +25,8 @@ from streamgauge.run.collector.counts import (
 )
 from streamgauge.run.driver.specs import CollectorSpec, read_envelope
 from streamgauge.store.journal import COLLECTOR_HEALTH, COLLECTOR_SECONDS, LATENCIES, Journal, NumberedParts
-from streamgauge.transports.contract import OutputRows, OutputSource, OutputsUnreadable
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import OutputRows, OutputSource, OutputsUnreadable, TransportError
 from streamgauge.transports.registry import transports
-from streamgauge.transports.schemas import schema_of
 
 _MAX_ROWS = 1 << 20
 _WRITE_INTERVAL = 1.0

@@ -25,8 +25,7 @@ from streamgauge.run.driver.send_schedule import (
     require_streams,
 )
 from streamgauge.run.driver.specs import DriverSpec, partitions_of, read_envelope
-from streamgauge.transports.contract import DriverShare
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import DriverShare, TransportError
 from streamgauge.transports.ledger import LedgerError, offsets_from_json, only_of
 from streamgauge.transports.registry import transports
 from streamgauge.workloads.contract import Inputs

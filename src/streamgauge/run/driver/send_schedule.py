@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from streamgauge.model.options import Params
 from streamgauge.model.profile import Ints, Plan
-from streamgauge.model.streams import StreamPartition
+from streamgauge.model.streams import StreamPartition, schema_of
 from streamgauge.transports.contract import BatchSource, EventBatch
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.contract import EventSource, Inputs, Stream, Workload
 from streamgauge.workloads.registry import workloads
 

@@ -11,7 +11,7 @@ from streamgauge.run.monitor.monitor import Monitor
 from streamgauge.run.trial.assemble import unwatched
 from streamgauge.run.trial.processes import OutputCount, TrialProcesses, TrialStatus
 from streamgauge.store.journal import WHOLE, read_rows
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 
 _POLL_INTERVAL = 0.05
 _DRAIN = 20 * SECOND

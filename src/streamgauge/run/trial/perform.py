@@ -37,7 +37,7 @@ from streamgauge.run.trial.supervise import (
     stop_reason,
 )
 from streamgauge.store.journal import read_rows
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.workloads.parameters import watermark_of
 
 _POLL_INTERVAL = 0.1

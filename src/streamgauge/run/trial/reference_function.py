@@ -17,9 +17,8 @@ import pyarrow as pa
 from streamgauge.engines.contract import ReferenceFunction, UserCodeFailed
 from streamgauge.judge.comparable_rows import CannotCompareError, timestamps
 from streamgauge.model.profile import Plan
-from streamgauge.model.streams import WINDOW_END
+from streamgauge.model.streams import WINDOW_END, schema_of
 from streamgauge.run.trial.custom_result import CustomResult, UserReferenceError
-from streamgauge.transports.schemas import schema_of
 from streamgauge.workloads.contract import EventSource, Stream
 
 ONE_CALL = 8_000_000

@@ -10,7 +10,7 @@ from streamgauge.processes.clock import Clock
 from streamgauge.processes.control import ControlError, ControlRefused
 from streamgauge.processes.spec import LaunchError
 from streamgauge.run.trial.processes import TrialProcesses
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 
 CHANNEL_ERRORS = (ControlError, ControlRefused, TransportError)
 """What a request to a load driver, the collector or the transport may raise."""

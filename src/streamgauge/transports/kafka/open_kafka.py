@@ -13,9 +13,10 @@ import numpy as np
 from streamgauge.model.facts import BROKER, TransportFacts
 from streamgauge.processes.clock import Clock, wait_until
 from streamgauge.processes.spec import Host, RunningProcess
-from streamgauge.transports.contract import Channel, ChannelSpec, Endpoints, Json
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import Channel, ChannelSpec, Endpoints, Json, TransportError
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
+from streamgauge.transports.kafka.brokers.config import BROKER as BROKER_JARS
+from streamgauge.transports.kafka.brokers.config import pinned_jars
 from streamgauge.transports.kafka.brokers.start import (
     BrokerCluster,
     installed_runtime,
@@ -27,8 +28,6 @@ from streamgauge.transports.kafka.client.producer import RecordColumns, TopicPar
 from streamgauge.transports.kafka.client.reader import read_topic
 from streamgauge.transports.kafka.clock_offset import ClockOffset
 from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints
-from streamgauge.transports.kafka.jars import BROKER as BROKER_JARS
-from streamgauge.transports.kafka.jars import pinned_jars
 from streamgauge.transports.kafka.options import KafkaOptions
 from streamgauge.transports.kafka.topics import Topic, topic_name
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from streamgauge.model.streams import StreamPartition
+from streamgauge.model.streams import StreamPartition, schema_of
 from streamgauge.model.units import SECOND
 from streamgauge.transports.contract import BatchSource, DriverShare, Json, PartitionSource, Parts
 from streamgauge.transports.kafka.client.producer import (
@@ -27,7 +27,6 @@ from streamgauge.transports.kafka.formats.formats import (
 from streamgauge.transports.kafka.ledger import EncodedEvents, KafkaLedger
 from streamgauge.transports.kafka.options import KafkaOptions
 from streamgauge.transports.ledger import Confirmation
-from streamgauge.transports.schemas import schema_of
 
 DUE = "due"
 CLOSE_DELAY = SECOND // 4

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from streamgauge.transports.contract import Secrets
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import Secrets, TransportError
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.options import ClusterOptions, SecretFrom
 

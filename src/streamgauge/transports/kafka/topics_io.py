@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.model.streams import StreamPartition
+from streamgauge.model.streams import StreamPartition, schema_of
 from streamgauge.processes.clock import sleep
 from streamgauge.transports.contract import Available, Json, OutputRows, OutputsUnreadable
 from streamgauge.transports.kafka.client.batches import encode
@@ -31,7 +31,6 @@ from streamgauge.transports.kafka.formats.formats import (
     record_keys,
     with_sequence,
 )
-from streamgauge.transports.schemas import schema_of
 
 if TYPE_CHECKING:
     from streamgauge.transports.kafka.client.positions import PositionCommitter

@@ -27,11 +27,11 @@ from streamgauge.transports.contract import (
     OutputWriter,
     Publisher,
     Secrets,
+    TransportError,
 )
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.kafka.brokers.config import BROKER, pinned_jars
 from streamgauge.transports.kafka.cluster import Cluster, KafkaEndpoints
 from streamgauge.transports.kafka.formats.columns import FormatName
-from streamgauge.transports.kafka.jars import BROKER, pinned_jars
 from streamgauge.transports.kafka.options import KafkaOptions
 from streamgauge.transports.kafka.secrets import open_user_cluster, secret_variables
 from streamgauge.transports.queue.transport import fine_interval

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 
 from streamgauge.processes.clock import Clock
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.brokers.admin import KafkaAdmin
 from streamgauge.transports.kafka.brokers.start import wait_until
 from streamgauge.transports.kafka.client.producer import RecordColumns, TopicPartition, open_producer

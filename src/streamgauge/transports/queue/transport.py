@@ -138,9 +138,9 @@ class QueuePublisher:
     close_delay_ns = 0
 
     def __init__(self, wire: Mapping[str, Any], share: DriverShare) -> None:
+        from streamgauge.model.streams import schema_of  # noqa: PLC0415
         from streamgauge.transports.queue.buffer import QueueBuffer  # noqa: PLC0415 - Arrow Flight only where it serves
         from streamgauge.transports.queue.server import QueueServer  # noqa: PLC0415
-        from streamgauge.transports.schemas import schema_of  # noqa: PLC0415
 
         self.ledger: QueueBuffer = QueueBuffer(share.partitions, share.bound_events, share.bound_bytes, share.retry_ns)
         self._lock = share.lock

@@ -17,14 +17,13 @@ from pyspark.sql.types import DataType, DoubleType, IntegerType, LongType, Strin
 from streamgauge.engines.spark.connect.positions import PositionReporter, ProgressListener
 from streamgauge.engines.spark.connect.table import Columns, Notify, UnsupportedColumn
 from streamgauge.engines.spark.options import QuerySpec, SourceAndSink, StreamSpec
-from streamgauge.model.streams import TIME
+from streamgauge.model.streams import TIME, schema_of
 from streamgauge.transports.kafka.cluster import KafkaEndpoints
 from streamgauge.transports.kafka.formats.avro import Avro
 from streamgauge.transports.kafka.formats.binary import Binary
 from streamgauge.transports.kafka.formats.cells import FLOAT_WIDTH
 from streamgauge.transports.kafka.formats.columns import SEQUENCE, FormatName, kind_of
 from streamgauge.transports.kafka.formats.formats import name_problem, with_sequence
-from streamgauge.transports.schemas import schema_of
 
 _JSON_TYPES = {pa.int32(): "INT", pa.float64(): "DOUBLE", pa.string(): "STRING"}
 ROW = "row"

@@ -8,7 +8,7 @@ from streamgauge.install.requirements import JarSet
 
 
 def _kafka_jars() -> JarSet:
-    from streamgauge.transports.kafka.jars import CONNECTOR, pinned_jars  # noqa: PLC0415 - read from a file
+    from streamgauge.transports.kafka.brokers.config import CONNECTOR, pinned_jars  # noqa: PLC0415 - read from a file
 
     return pinned_jars(CONNECTOR)
 

@@ -13,7 +13,7 @@ from confluent_kafka.admin import (
     PartitionMetadata,
 )
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.cluster import Cluster
 from streamgauge.transports.kafka.topics import Topic, assignment, by_run, run_of
 

@@ -10,10 +10,15 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
+from streamgauge.install.requirements import JarSet, load_jar_set
 from streamgauge.model.units import SECOND
 from streamgauge.processes.spec import PortReady, ProcessSpec
 from streamgauge.transports.kafka.cluster import Mechanism
 
+BROKER = "kafka"
+"""The pinned jars of a broker with its tools."""
+CONNECTOR = "spark-kafka"
+"""The pinned jars with which Spark reads from Kafka and writes to it."""
 HOST = "127.0.0.1"
 MECHANISM: Mechanism = "SCRAM-SHA-512"
 
@@ -30,6 +35,11 @@ _SERVER_FLAGS = ("-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapO
 """Those of Kafka's own start script."""
 _SHORT_FLAGS = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """For a program that runs for a second."""
+
+
+def pinned_jars(name: str) -> JarSet:
+    """The jars of this name as ``jars.toml`` pins them."""
+    return load_jar_set("streamgauge.transports.kafka", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from streamgauge.stats.steady import has_stopped_rising
 from streamgauge.store.durable import make_folder, replace_file
 from streamgauge.transports.kafka.brokers.admin import ClusterError, KafkaAdmin
 from streamgauge.transports.kafka.brokers.config import (
+    BROKER,
     MECHANISM,
     BrokerConfig,
     BrokerPorts,
@@ -30,6 +31,7 @@ from streamgauge.transports.kafka.brokers.config import (
     TlsKeys,
     broker_process,
     keytool_commands,
+    pinned_jars,
     properties,
     settings,
     storage_arguments,
@@ -38,7 +40,6 @@ from streamgauge.transports.kafka.brokers.config import (
 from streamgauge.transports.kafka.client.producer import RecordColumns, TopicPartition, open_producer
 from streamgauge.transports.kafka.client.reader import open_range_reader
 from streamgauge.transports.kafka.cluster import Cluster, Security
-from streamgauge.transports.kafka.jars import BROKER, pinned_jars
 from streamgauge.transports.kafka.options import MAX_BROKERS
 from streamgauge.transports.kafka.topics import Topic
 

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, ThrottleEvent
 from confluent_kafka import Producer as Client
 
 from streamgauge.model.units import SECOND
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.producer import (
     MILLI,
     DeliveryReport,

@@ -4,7 +4,7 @@ import socket
 import struct
 from collections.abc import Mapping, Sequence
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client import protocol
 from streamgauge.transports.kafka.client.protocol import (
     Api,

@@ -11,7 +11,7 @@ import google_crc32c
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.batches import CHECKED_FROM, FRAME, HEADER, MAGIC
 from streamgauge.transports.kafka.client.varints import Bytes, Ints, VarintError, read_varints
 

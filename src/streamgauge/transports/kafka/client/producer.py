@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Protocol
 
 from streamgauge.model.units import SECOND
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.varints import Ints, Matrix
 from streamgauge.transports.kafka.cluster import Cluster
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client.connections import SECONDS, BrokerConnections
 from streamgauge.transports.kafka.client.decode import LOG, decode
 from streamgauge.transports.kafka.cluster import Cluster

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from streamgauge.model.units import SECOND, duration_text
-from streamgauge.transports.errors import TransportError
+from streamgauge.transports.contract import TransportError
 from streamgauge.transports.kafka.client import protocol
 from streamgauge.transports.kafka.client.batches import BatchBuffer, encode, rows_within
 from streamgauge.transports.kafka.client.connections import BrokerConnections, Connection
