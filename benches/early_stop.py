@@ -5,7 +5,8 @@
 Simulated traces at known ratios to the boundary, with noise of 5 % per second and lag-1 correlation 0.5. Times are
 after warm-up, as shares of a full-length trial. The boundary is C/(1 − θ). With micro-batches it is the load at which
 lag without noise grows by exactly θ in the second half of a trial, because their fixed cost takes a share of C that
-depends on how long they have become.
+depends on how long they have become. So it is up to 1 % higher in a trial that is twice as long. Loads below the
+boundary are shares of that of the usual length, and loads above it of that of the longest one.
 """
 
 import argparse
@@ -106,7 +107,10 @@ class Case:
         purpose: Purpose = "confirm" if self.early else "measure"
         trial = trial_at(ratio, seed, purpose, warmup=0, limit=self.limit, noise=self.noise)
         trial = replace(trial, duration=self.duration * SECOND)
-        return in_batches(trial, self.interval, ratio * boundary(self)) if self.interval else trial
+        if not self.interval:
+            return trial
+        length = self.limit if ratio > 1 else self.duration
+        return in_batches(trial, self.interval, ratio * boundary(self.interval, length))
 
 
 def in_batches(trial: Trial, interval: int, load: float) -> Trial:
@@ -123,14 +127,12 @@ def in_batches(trial: Trial, interval: int, load: float) -> Trial:
 
 
 @lru_cache
-def boundary(case: Case) -> float:
+def boundary(interval: int, length: int) -> float:
     """The load at which lag of micro-batches without noise grows by exactly θ in the second half of a trial."""
-    plain = replace(
-        trial_at(1.0, 1, "measure", warmup=0, limit=case.duration, noise=0.0), duration=case.duration * SECOND
-    )
+    plain = replace(trial_at(1.0, 1, "measure", warmup=0, limit=length, noise=0.0), duration=length * SECOND)
 
     def excess(load: float) -> float:
-        late = measure(simulate(in_batches(plain, case.interval, load))).lag_late
+        late = measure(simulate(in_batches(plain, interval, load))).lag_late
         return (1.0 if late is None else late / load) - THETA
 
     return float(brentq(excess, 0.5 * CAPACITY, 1.5 * CAPACITY, xtol=1e-4 * CAPACITY))

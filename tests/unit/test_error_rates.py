@@ -9,7 +9,8 @@ from streamgauge.model.measurement import VerdictKind
 
 @pytest.mark.parametrize("case", [Case(60, 30, noise=0.0, interval=2), Case(120, noise=0.0, interval=1)])
 def test_without_noise_every_trial_beside_the_boundary_of_micro_batches_is_decided_right(case: Case) -> None:
-    assert 0.9 * CAPACITY < boundary(case) < CAPACITY / (1 - THETA)
+    assert 0.9 * CAPACITY < boundary(case.interval, case.duration) < CAPACITY / (1 - THETA)
+    assert boundary(case.interval, case.duration) < boundary(case.interval, 2 * case.duration)
     for ratio, right in ((0.95, VerdictKind.SUSTAINED), (1.05, VerdictKind.OVERLOADED)):
         verdict, measured = run(case.trial(ratio, 1))
         assert verdict.kind is right
