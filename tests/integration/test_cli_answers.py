@@ -1,9 +1,12 @@
 """What a user is told about a simulated system whose truth is known."""
 
+import json
 from pathlib import Path
 
 import pytest
 from cli_session import MEASURE, CommandResult, streamgauge, write
+
+from streamgauge.model.units import format_rate
 
 DEMAND = """\
 name: retrograde
@@ -80,6 +83,19 @@ def test_the_load_of_a_ramp_is_the_mean_of_what_was_planned_while_it_was_judged(
     shown = streamgauge("show", "--out", tmp_path / "runs").out
     assert "1.525k/s" in shown
     assert "1.05k/s" not in shown
+
+
+def test_a_profile_is_measured_at_the_mean_of_what_was_offered_after_an_automatic_warm_up(tmp_path: Path) -> None:
+    """The system is slow for 15 s, so these seconds of the ramp are not judged: the planned mean is 1.525k/s."""
+    text = RAMP.replace("capacity: 10k/s", "capacity: 1900/s, warmup: 15s").replace(", warmup: 0s", "")
+    said = run(tmp_path, text)
+    (trial,) = said.document["trials"]
+    assert trial["measured"]["warmup_seconds"] > 0
+    assert trial["load"] == trial["measured"]["load"] > 1_540
+    assert trial["load"] == pytest.approx(trial["measured"]["published_rate"], abs=1)
+    (finding,) = said.document["findings"]
+    assert finding["sentence"].startswith(f"measured at {format_rate(trial['load'])}, ")
+    assert finding["sentence"] in json.dumps(streamgauge("show", "--out", tmp_path / "runs", "--json").document)
 
 
 def test_shares_of_the_load_of_a_profile_are_shares_of_what_was_offered(tmp_path: Path) -> None:

@@ -195,7 +195,33 @@ def test_a_plain_measurement_of_a_profile_offers_the_profile_as_it_is() -> None:
     question = replace(experiment("nothing", Span()), profile=shape, trial=TrialPlan(duration=20 * SECOND))
     findings, past = found(question, lambda _: HOLDS)
     assert [(t.ask.dimension, t.ask.value) for t in past] == [("load", 200.0)]
-    assert findings[0].sentence == "measured at 200/s, every objective was met"
+    assert findings[0].sentence == "measured at a planned load of 200/s, every objective was met"
+    later = [replace(past[0], load=250.0)]
+    (judged,) = build(question, "simulated").findings(later)
+    assert judged.sentence == "measured at 250/s, every objective was met"
+    assert judged.line == findings[0].line, "the line of a result is what was asked"
+
+
+def test_a_profile_that_was_not_measured_is_named_by_its_planned_load() -> None:
+    shape = LoadProfile("ramp", (Piece(10 * SECOND, 100.0, 300.0),))
+    question = replace(experiment("nothing", Span()), profile=shape, trial=TrialPlan(duration=10 * SECOND))
+    (finding,) = build(question, "simulated").findings([])
+    assert finding.sentence.startswith("a planned load of 200/s not measured")
+
+
+def test_the_bounds_of_a_searched_profile_have_a_note_on_the_loads_at_which_they_were_judged() -> None:
+    shape = LoadProfile("ramp", (Piece(10 * SECOND, 100.0, 300.0),))
+    question = replace(experiment("sustainable-throughput", Span(values=(200.0, 400.0, 800.0))), profile=shape)
+    search = build(question, "simulated")
+    past = [replace(t, load=1.1 * t.ask.value) for t in play(search, lambda a: verdict(a.value < 700))]
+    (finding,) = build(question, "simulated").findings(past)
+    said = "is the mean of the profile over the planned length; its trials were judged at"
+    assert finding.sentence == "sustainable throughput: 400 events/s passed, 800 events/s failed (100.0 % apart)"
+    assert f"400/s {said} 440/s, the mean over their measurement phase" in finding.notes
+    assert f"800/s {said} 880/s, the mean over their measurement phase" in finding.notes
+    near = [replace(t, load=1.001 * t.ask.value) for t in past]
+    (finding,) = build(question, "simulated").findings(near)
+    assert not [note for note in finding.notes if said in note]
 
 
 def test_adaptive_on_a_list_continues_near_the_estimate() -> None:

@@ -183,7 +183,7 @@ def test_a_trial_folder_under_another_number_is_refused(tmp_path: Path) -> None:
 
 def test_the_past_is_passed_engine_by_engine(tmp_path: Path) -> None:
     run = sample.whole_run(tmp_path)
-    assert run.trial_results("b") == [TrialResult(sample.trial(2).ask, sample.VERDICT, 2)]
+    assert run.trial_results("b") == [TrialResult(sample.trial(2).ask, sample.VERDICT, 2, sample.MEASUREMENT.load)]
     assert [told.trial for told in run.trial_results()] == [1, 2]
     assert run.trial_results("c") == []
 

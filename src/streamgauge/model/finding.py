@@ -32,6 +32,8 @@ class TrialResult:
     ask: TrialRequest
     verdict: Verdict
     trial: int
+    load: float = 0.0
+    """Mean of the planned events per second over the judged seconds, as in the measurement; 0: unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ class _Exploration:
         partial.finish(recording, measurement, verdict)
         self.trials, self.trial_time_ns = self.trials + 1, self.trial_time_ns + len(recording.seconds) * SECOND
         self.context.observer.trial_judged(trial, measurement, verdict)
-        return TrialResult(trial.ask, verdict, trial.number)
+        return TrialResult(trial.ask, verdict, trial.number, measurement.load)
 
 
 def options_of(choice: EngineChoice) -> Options:

@@ -11,6 +11,7 @@ from streamgauge.search import peak, shares
 from streamgauge.search.axes import SearchAxis
 from streamgauge.search.history import AxisHistory, Bounds, ValueHistory
 from streamgauge.search.notes import notes, short_bounds, unmeasured
+from streamgauge.search.profile_load import loads_of, profile_notes, varies
 
 BoundEntries = tuple[ValueHistory | None, ValueHistory | None]
 """The passing and the failing bound; None if there is none."""
@@ -96,7 +97,8 @@ def _finished(context: AnswerContext, bounds: Bounds) -> Finding:
     extra = (bounds.reason,) if bounds.reason else ()
     why = _invalid(context, context.stop) if context.stop else context.ended or _NOT_DONE
     beside = shares.notes(context.axis, context.measurements, why)
-    return _finding(context, status, (holds, fails), sentence, (*extra, *notes(context.history), *beside))
+    remarks = (*extra, *notes(context.history), *profile_notes(context.experiment, context.history), *beside)
+    return _finding(context, status, (holds, fails), sentence, remarks)
 
 
 def _stopped(context: AnswerContext, stop: TrialResult) -> Finding:
@@ -152,13 +154,13 @@ def _measured(context: AnswerContext, value: float) -> Finding:
     entry = history.at(value)
     holds = entry if entry and entry.state is True else None
     fails = entry if entry and entry.state is False else None
-    subject, text = _subject(context), axis.text(value)
+    subject, text = _subject(context), _measured_value(context, value, entry)
     status: Status = "measured"
     if context.stop and context.stop.ask.value == value:
         status = "failed" if context.stop.verdict.stops_run else "invalid"
         sentence = f"{subject}stopped at {text} (trial {context.stop.trial}): {_first(context.stop.verdict.reasons)}"
     elif entry is not None and entry.unmeasured:
-        status, sentence = "invalid", f"{subject}could not be measured: {_invalid_at(axis, entry)}"
+        status, sentence = "invalid", f"{subject}could not be measured: {text} was {unmeasured(entry.invalid)}"
     elif entry is None or not entry.confirmed:
         status, sentence = "unfinished", f"{subject}{text} not measured: {context.ended or 'the run is not done'}"
     else:
@@ -170,6 +172,14 @@ def _measured(context: AnswerContext, value: float) -> Finding:
     here = tuple(n for n in notes(history) if n.startswith(axis.text(value)))
     finding = _finding(context, status, (holds, fails), sentence, here)
     return replace(finding, line=f"{name}{axis.dimension}={value:g}", trials=len(entry.results) if entry else 0)
+
+
+def _measured_value(context: AnswerContext, value: float, entry: ValueHistory | None) -> str:
+    """A value as text; for a profile, the load at which its trials were judged, or else the planned one."""
+    text = context.axis.text(value)
+    if not varies(context.experiment, context.axis):
+        return text
+    return loads_of(entry) or f"a planned load of {text}"
 
 
 def _whole_range(context: AnswerContext) -> str:

@@ -181,7 +181,8 @@ class Run:
     def trial_results(self, engine: str | None = None) -> list[TrialResult]:
         """The results of the trials so far, of one engine's label or of all of them."""
         whole = self.trials()
-        return [TrialResult(t.trial.ask, t.verdict, t.trial.number) for t in whole if engine in (None, t.trial.engine)]
+        of_engine = [t for t in whole if engine in (None, t.trial.engine)]
+        return [TrialResult(t.trial.ask, t.verdict, t.trial.number, t.measurement.load) for t in of_engine]
 
     def write_conclusion(self, findings: Sequence[Finding], ended: str, exit_code: int, spent_ns: int) -> None:
         """Write the results. A run that is resumed writes it again, in one step."""
