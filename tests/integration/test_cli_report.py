@@ -54,6 +54,19 @@ def test_a_run_that_its_budget_ended_has_a_report_that_reports_it(tmp_path: Path
     assert "Ended early: the budget" in report_in(tmp_path / "runs").read_text(encoding="utf-8")
 
 
+def test_the_settings_of_an_engine_are_as_they_are_written_in_a_file(tmp_path: Path) -> None:
+    file = write(tmp_path, MEASURE.replace("noise: 2%", "noise: 2%, warmup: 10s, batch_interval: 500ms"))
+    assert streamgauge("run", file, "--out", tmp_path / "runs").code == 0
+    page = report_in(tmp_path / "runs").read_text(encoding="utf-8")
+    table = page[page.index("Effective settings of ") :]
+    cells = re.findall(r"<td[^>]*>([^<]*)</td>", table[: table.index("</table>")])
+    shown = dict(zip(cells[::2], cells[1::2], strict=True))
+    assert shown["options.warmup"] == "10s"
+    assert shown["options.batch_interval"] == "500ms"
+    assert shown["options.capacity"] == "100k/s"
+    assert not [cell for cell in cells if re.fullmatch(r"[0-9.]{9,}", cell)], shown
+
+
 def test_an_interrupted_run_has_a_report_of_what_is_finished(tmp_path: Path) -> None:
     process = start("run", write(tmp_path), "--out", tmp_path / "runs", "--pace", "0.02")
     assert process.stderr is not None

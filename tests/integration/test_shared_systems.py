@@ -85,6 +85,10 @@ def test_a_spark_that_does_not_start_is_a_failed_trial_with_the_log_of_java(tmp_
     )
     assert "Error: Not allowed to specify max heap(Xmx)" in trial["reasons"][0]
     assert "its log: pyspark.errors.exceptions.base.PySparkRuntimeError: [JAVA_GATEWAY_EXITED]" in trial["reasons"][-1]
+    (page,) = (tmp_path / "runs").glob("*/report.html")
+    settings = page.read_text(encoding="utf-8").partition("Effective settings of ")[2].partition("</table>")[0]
+    assert "2GiB" in settings, "sizes have units"
+    assert "2147483648" not in settings
 
 
 def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from streamgauge.cli.errors import UserError
 from streamgauge.model.units import UnitError, parse_duration
@@ -125,14 +125,16 @@ def judged(run: Run) -> list[JudgedTrial]:
 
 def run_report(run: Run, explored: RunResult, code: int = 0) -> RunReport:
     """A run as the report needs it: the content of its folder, and its results."""
+    trials = judged(run)
     return RunReport(
         run=run.id,
         experiment=run.experiment.name,
         findings=explored.findings,
-        trials=judged(run),
+        trials=trials,
         ended=explored.ended,
         exit_code=code,
         asked=run.experiment,
+        options=_written_options(trials),
         text=run.text,
         environment=run.environment,
         created=run.created,
@@ -160,3 +162,17 @@ def original_budget(run: Run) -> str | None:
         if argument == "--budget" and at + 1 < len(arguments):
             return arguments[at + 1]
     return None
+
+
+def _written_options(trials: Sequence[JudgedTrial]) -> dict[str, dict[str, Any]]:
+    """By label of an engine: the options that it reported, as they are written in a file; not of unknown engines."""
+    from streamgauge.engines.registry import engines
+    from streamgauge.parse.fields import write_values
+
+    written: dict[str, dict[str, Any]] = {}
+    for trial in trials:
+        engine = trial.facts.engine
+        known = engines().get(engine.name)
+        if engine.options and known is not None and trial.trial.engine not in written:
+            written[trial.trial.engine] = write_values(known.options, dict(engine.options))
+    return written

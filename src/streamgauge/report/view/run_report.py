@@ -61,6 +61,8 @@ class RunReport:
     """Why it ended early; empty if it did not."""
     exit_code: int = 0
     asked: Experiment | None = None
+    options: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By label of an engine: its options as they are written in a file, with units. Without them, resolved values."""
     text: str = ""
     """The experiment file as the user wrote it."""
     environment: dict[str, Any] = field(default_factory=dict)

@@ -66,11 +66,12 @@ def _cores(judged: JudgedTrial | None) -> str:
 
 def settings(report: RunReport) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
     """How each engine was run and what it reported about itself, flat, from its first finished trial."""
-    return tuple((label, tuple(_flat(_listed(judged.facts)))) for label, judged in _first_trials(report).items())
+    listed = {label: _listed(t.facts, report.options.get(label)) for label, t in _first_trials(report).items()}
+    return tuple((label, tuple(_flat(facts))) for label, facts in listed.items())
 
 
-def _listed(facts: TrialFacts) -> dict[str, Any]:
-    """Everything that is constant during a trial, without what is not known."""
+def _listed(facts: TrialFacts, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Everything that is constant during a trial, without what is not known; ``options`` as they are written."""
     engine, way = facts.engine, facts.transport
     listed = {
         "placement": facts.placement,
@@ -80,7 +81,7 @@ def _listed(facts: TrialFacts) -> dict[str, Any]:
         "engine": engine.name,
         "version": engine.version,
         "simulated": engine.simulated,
-        "options": engine.options,
+        "options": engine.options and (options or engine.options),
         "outputs": dict(engine.outputs or ()),
         "warm_up": {
             name: value for name, value in asdict(facts.warm_up or WarmUp()).items() if value not in (None, ())
