@@ -96,7 +96,10 @@ def test_whole_numbers_are_compared_exactly_up_to_63_bits() -> None:
 def test_a_number_is_the_same_in_any_type() -> None:
     assert not differ(5, 5, pa.int8())
     assert not differ(0.5, 0.5, pa.float32())
-    assert differ(0.1, 0.1, pa.float32()), "0.1 of 32 bits is 1.5e-8 from that of 64"
+    assert not differ(0.1, 0.1, pa.float32()), "0.1 of 32 bits is 1.5e-8 from that of 64"
+    assert differ(0.1, 0.1 + 3e-8, pa.float32()), "these are two values of 32 bits"
+    assert not differ(0.1, np.float16(0.1), pa.float16())
+    assert differ(0.1, 0.1001, pa.float32())
     assert not differ(5, 5, pa.decimal128(38, 0))
     assert not differ(0.25, Decimal("0.25"), pa.decimal128(10, 2))
     assert differ(0.25, Decimal("0.26"), pa.decimal128(10, 2))

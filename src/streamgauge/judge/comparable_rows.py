@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from pyarrow import types
 
 from streamgauge.judge.match_rows import NAN, Row
+from streamgauge.judge.narrow_floats import rounded, tolerance_of
 
 _TOLERANCE = 1e-9
-_NARROW = {"float": 2.0**-23, "halffloat": 2.0**-10}
-"""Relative distance of neighbouring values in the narrower floats: values in these types can differ by as much."""
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_FLOATS = (*_NARROW, "double")
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+"""The names of Arrow's floats in numpy."""
 
 
 class CannotCompareError(ValueError):
@@ -68,8 +68,8 @@ def _leaves(kind: pa.DataType) -> set[str]:
 
 
 def _tolerance(kinds: Sequence[pa.DataType]) -> float:
-    found = set().union(*map(_leaves, kinds)) & set(_FLOATS)
-    return max([_NARROW.get(kind, _TOLERANCE) for kind in found], default=0.0)
+    found = [_FLOATS[leaf] for leaf in set().union(*map(_leaves, kinds)) if leaf in _FLOATS]
+    return tolerance_of(found, _TOLERANCE) if found else 0.0
 
 
 def _column(table: pa.Table, name: str, floats: Sequence[pa.DataType]) -> list[object]:
@@ -88,12 +88,7 @@ def _column(table: pa.Table, name: str, floats: Sequence[pa.DataType]) -> list[o
 def _as_floats(values: Sequence[object], kinds: Sequence[pa.DataType]) -> list[object]:
     """Numbers as floats, rounded to the narrowest type, so that equal numbers stay equal."""
     numbers = np.array([NAN if value is None else value for value in values], np.float64)
-    narrow = [
-        types_of for kind, types_of in (("halffloat", np.float16), ("float", np.float32)) if kind in map(str, kinds)
-    ]
-    with np.errstate(over="ignore"):
-        rounded = (numbers.astype(narrow[0]).astype(np.float64) if narrow else numbers).tolist()
-    pairs = zip(values, rounded, strict=True)
+    pairs = zip(values, rounded(numbers, [_FLOATS.get(str(kind), "") for kind in kinds]).tolist(), strict=True)
     return [None if value is None else _one_nan(number) for value, number in pairs]
 
 

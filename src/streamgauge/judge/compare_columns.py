@@ -2,7 +2,7 @@
 
 A column is a numpy array of whole numbers, floats or texts. If it has nulls, it is a masked array: a masked value is a
 null, and what is below the mask is never read. Whole numbers and texts are equal or not, floats are equal up to a
-relative tolerance, NaN equals NaN, and a null equals only a null.
+relative tolerance that is larger for floats of 32 bits, NaN equals NaN, and a null equals only a null.
 """
 
 from collections.abc import Iterable
@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from streamgauge.judge.narrow_floats import rounded, tolerance_of
 
 Values = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
@@ -57,7 +59,9 @@ def _values_differ(expected: Values, observed: Values, tolerance: float) -> Flag
         return _no_such_whole(expected, observed)
     if "text" in kinds:
         return np.ones(len(expected), bool)
-    one, other = expected.astype(np.float64), observed.astype(np.float64)
+    types = [values.dtype.name for values in (expected, observed)] if tolerance else []
+    one, other = (rounded(values.astype(np.float64), types) for values in (expected, observed))
+    tolerance = tolerance_of(types, tolerance)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(one - other) <= tolerance * np.maximum(np.abs(one), np.abs(other))
     # the distance of two infinities is no number, and that of a number to infinity is infinite, as the limit is
