@@ -110,15 +110,21 @@ def test_others_on_the_drivers_core_make_a_trial_invalid(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("role", "said", "second"),
-    [(DRIVER, "driver 0 ended", 2), (COLLECTOR, "collector ended", 3)],
+    ("role", "said", "second", "counts"),
+    [
+        (DRIVER, "driver 0 ended", 2, "they were not compared with a reference result"),
+        (COLLECTOR, "collector ended", 3, "compared with the reference result: 0 duplicate, 0 wrong, lost unknown"),
+    ],
     ids=["the driver under load", "the collector in the tail"],
 )
 def test_a_driver_or_collector_that_is_killed_makes_a_trial_invalid(
-    role: str, said: str, second: int, tmp_path: Path
+    role: str, said: str, second: int, counts: str, tmp_path: Path
 ) -> None:
     played = play(trial(), tmp_path, {second: lambda: os.kill(child(role), signal.SIGKILL)})
-    played.is_(INVALID, "the load driver failed: ", said)
+    played.is_(INVALID, "the load driver failed: ", said, "outputs were stored before that; ", counts)
+    account = played.measured.account
+    assert account.observed > 0
+    assert account.checked is (role == COLLECTOR)
     assert not played.verdict.stops_run, "a driver that died says nothing of the outputs"
 
 

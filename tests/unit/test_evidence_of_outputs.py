@@ -220,15 +220,34 @@ def test_case_4_on_the_queue_a_duplicate_or_wrong_output_fails_a_trial_that_was_
     assert allowed.kind is not VerdictKind.FAILED
 
 
-def test_case_4_otherwise_and_if_the_driver_ended_the_counts_are_printed() -> None:
+def test_case_4_otherwise_and_if_the_audit_differs_the_counts_are_printed() -> None:
     said = "outputs compared with the reference result: 1 lost, 0 duplicate, 0 wrong of 10k expected"
     happened = recording(account=ONE_LOST, published=0.99 * LOAD)
     kafka = over_kafka(happened)
-    ended = recording(account=ONE_LOST, ending="driver-failed", detail="no memory")
     audit = replace(happened, outcome=replace(happened.outcome, unaccounted=("the collector recorded nothing",)))
-    for each in (kafka, ended, audit):
+    for each in (kafka, audit):
         verdict = judge(each)
         assert (verdict.kind, verdict.reasons[-1]) == (VerdictKind.INVALID, said)
+
+
+@pytest.mark.parametrize(
+    ("account", "said"),
+    [
+        (Account(), ""),
+        (Account(observed=1_200), "they were not compared with a reference result"),
+        (
+            Account(expected=10_000, observed=1_200, not_reached=8_801, wrong=1, checked=True),
+            "compared with the reference result: 0 duplicate, 1 wrong, lost unknown",
+        ),
+    ],
+)
+def test_case_4_if_a_driver_or_the_collector_ended_the_counts_of_the_stored_outputs_are_printed(
+    account: Account, said: str
+) -> None:
+    verdict = judge(recording(account=account, ending="driver-failed", detail="no memory"))
+    stored = [f"1.2k outputs were stored before that; {said}"] if said else []
+    reasons = ["the load driver failed: no memory", *stored]
+    assert (verdict.kind, list(verdict.reasons)) == (VerdictKind.INVALID, reasons)
 
 
 TWICE, WRONG = replace(CHECKED, observed=10_001, duplicate=1), replace(CHECKED, wrong=1)

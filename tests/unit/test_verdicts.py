@@ -160,7 +160,10 @@ FAULTS = {
     "clock step": (recording(clock_step=2 * SECOND), "the wall clock jumped by 2 s"),
     "clock step back": (recording(clock_step=-2 * SECOND), "the wall clock jumped by 2 s"),
     "run delay": (recording(walk(0.5), run_delay=0.2 * SECOND), "waited for a CPU 20 % of the time (limit 10 %)"),
-    "driver failed": (recording(ending="driver-failed", detail="no memory"), "the load driver failed: no memory"),
+    "driver failed": (
+        recording(account=Account(), ending="driver-failed", detail="no memory"),
+        "the load driver failed: no memory",
+    ),
     "disturbance": (recording(disturbances=("the broker died after 3 s",)), "the broker died after 3 s"),
 }
 

@@ -112,7 +112,9 @@ def _with_driver_faults(
     checks = tuple(evaluate(o, measured) for o in objectives)
     incorrect = _no_output(measured) or _output_faults(measured.account, objectives, checks)
     if not (incorrect and _offsets_are_exact(recording)):
-        return Verdict(VerdictKind.INVALID, (*faults, *_output_counts(measured.account)))
+        ended = recording.outcome.ending == "driver-failed"
+        counts = (_stored_counts if ended else _output_counts)(measured.account)
+        return Verdict(VerdictKind.INVALID, (*faults, *counts))
     others = (f"also: {fault}" for fault in faults)
     return Verdict(VerdictKind.FAILED, (*incorrect, *others), checks, stops_run=True)
 
@@ -321,6 +323,17 @@ def _output_counts(account: Account) -> tuple[str, ...]:
         return ()
     text = ", ".join(f"{format_count(count)} {name}" for count, name in counts)
     return (f"outputs compared with the reference result: {text} of {format_count(account.expected)} expected",)
+
+
+def _stored_counts(account: Account) -> tuple[str, ...]:
+    """The counts of the outputs that were stored before a load driver or the collector ended."""
+    if not account.observed:
+        return ()
+    stored = f"{format_count(account.observed)} outputs were stored before that"
+    if not account.checked:
+        return (f"{stored}; they were not compared with a reference result",)
+    counts = f"{format_count(account.duplicate)} duplicate, {format_count(account.wrong)} wrong"
+    return (f"{stored}; compared with the reference result: {counts}, lost unknown",)
 
 
 def _missing_proof(recording: Recording, measured: Measurement) -> tuple[str, ...]:

@@ -254,6 +254,12 @@ class OutputCheck:
         return max(0, (int(starts.min()) + self._window) * MICRO + self._watermark - self.origin)
 
 
+def stored_rows(folder: Path) -> int:
+    """How many rows of output were stored."""
+    table = _outputs(folder)
+    return 0 if table is None else len(table)
+
+
 def _outputs(folder: Path) -> pa.Table | None:
     """The outputs of all queries in the order of their arrival."""
     tables = [t for query in sorted((folder / "outputs").glob("*")) if (t := read_parts(query)) is not None]

@@ -24,7 +24,7 @@ from streamgauge.run.trial.assemble import assemble, newest
 from streamgauge.run.trial.custom_result import UserReferenceError
 from streamgauge.run.trial.drain import await_outputs, drain, driver_problems, unaccounted, unmonitored
 from streamgauge.run.trial.facts import describe_engine, phases_of, trial_facts
-from streamgauge.run.trial.outputs import MICRO, OutputCheck, plans_of_trial
+from streamgauge.run.trial.outputs import MICRO, OutputCheck, plans_of_trial, stored_rows
 from streamgauge.run.trial.processes import TrialProcesses, open_processes
 from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.run.trial.supervise import (
@@ -234,9 +234,29 @@ def _finish(running: RunningTrial, ending: Ending, detail: str) -> Ended:
         ending, detail = connection_lost(processes, deployment, error)
     closed, account = Clock().monotonic_ns(), Account()
     reported = deployment.watermark() if check else None
-    if check and ending != "driver-failed":  # without a whole load driver it is not known what should have come out
+    if ending == "driver-failed":
+        account = _stored_outputs(running)
+    elif check:
         account = check.account(processes.folder, reported, waited - processes.start_ns)
     return Ended(ending, detail, account, closed, watermark=reported.delay * MICRO if reported else None)
+
+
+def _stored_outputs(running: RunningTrial) -> Account:
+    """The outputs that were stored before a process on the load driver's side ended.
+
+    They are compared if all load drivers report what they sent. No missing row counts as lost: it may have come later.
+    """
+    processes = running.processes
+    try:
+        sent = None if processes.failure() or not running.drain_ns else processes.final_counts()
+    except CHANNEL_ERRORS:
+        sent = None
+    if sent is None:
+        return Account(observed=stored_rows(processes.folder))
+    published = {name: counts.published for name, counts in sent.streams.items()}
+    acknowledged = {name: counts.acknowledged for name, counts in sent.streams.items()}
+    found = running.check.at(processes.wall_ns, acknowledged, published).account(processes.folder)
+    return replace(found, lost=0, not_reached=found.not_reached + found.lost)
 
 
 def _drain(running: RunningTrial, whole: bool) -> OutputCheck:

@@ -1,7 +1,7 @@
 """The processes of one trial beside its system under test: channel, load drivers and collector."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,21 +103,15 @@ class TrialProcesses:
 
     def status(self) -> TrialStatus:
         """The counts of all load drivers together."""
-        parts = [control.status() for control in self.driver_controls]
-        streams: dict[str, StreamCounts] = {}
-        for part in parts:
-            for name, counts in part["streams"].items():
-                reached = StreamCounts(*counts)
-                streams[name] = StreamCounts(*map(min, reached, streams.get(name, reached)))
-        return TrialStatus(
-            published=sum(p["published"] for p in parts),
-            acknowledged=sum(p["acknowledged"] for p in parts),
-            lag=sum(p["lag"] for p in parts),
-            disconnects=sum(p["disconnects"] for p in parts),
-            full=any(p["full"] for p in parts),
-            done=all(p["phase"] in ("done", "full") for p in parts),
-            streams=streams,
-        )
+        return _together([control.status() for control in self.driver_controls])
+
+    def final_counts(self) -> TrialStatus | None:
+        """The last counts of all load drivers together, whose load ends now if it has not; None if one has ended."""
+        if not self.final_status and all(driver.alive() for driver in self.drivers):
+            self.final_status = [_final_status(control) for control in self.driver_controls]
+        if not self.final_status or len(self.final_status) < len(self.drivers):
+            return None
+        return _together(self.final_status)
 
     def forward(self, position: Position | None) -> None:
         """Pass on how far the system under test is, if only its engine has the position."""
@@ -217,6 +211,24 @@ class TrialProcesses:
             control.close()
         for process in (*self.drivers, *([self.collector] if self.collector else [])):
             process.stop()
+
+
+def _together(parts: Sequence[Json]) -> TrialStatus:
+    """The counts of several load drivers as one."""
+    streams: dict[str, StreamCounts] = {}
+    for part in parts:
+        for name, counts in part["streams"].items():
+            reached = StreamCounts(*counts)
+            streams[name] = StreamCounts(*map(min, reached, streams.get(name, reached)))
+    return TrialStatus(
+        published=sum(p["published"] for p in parts),
+        acknowledged=sum(p["acknowledged"] for p in parts),
+        lag=sum(p["lag"] for p in parts),
+        disconnects=sum(p["disconnects"] for p in parts),
+        full=any(p["full"] for p in parts),
+        done=all(p["phase"] in ("done", "full") for p in parts),
+        streams=streams,
+    )
 
 
 def _final_status(control: DriverControl) -> Json:
