@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,11 +24,25 @@ from streamgauge.engines.contract import (
     Traits,
 )
 from streamgauge.judge import EarlyStopRule
+from streamgauge.model.trial import Trial
+from streamgauge.parse import read
 from streamgauge.processes.launch import Launcher
 from streamgauge.processes.spec import Host, LaunchError, RunningProcess
-from streamgauge.run.explore import setup_of
+from streamgauge.run.explore import _Exploration, setup_of
 from streamgauge.run.systems import SystemFailed, SystemPool
 from streamgauge.run.trial.setup import DiscardingRecorder, NullObserver, RunContext, TrialSetup
+from streamgauge.store import Store
+
+TWO_ENGINES = """\
+name: two
+workload: windowed-aggregation
+engines:
+  - {name: simulated, label: one, capacity: 100k/s}
+  - {name: simulated, label: two, capacity: 100k/s}
+find: nothing
+load: {values: [10k/s, 20k/s]}
+trial: {duration: 5s, warmup: 1s}
+"""
 
 
 @dataclass
@@ -193,6 +208,31 @@ def test_the_systems_of_one_entry_end_with_its_search_and_the_others_stay(pool: 
         pool.get(setup(engine, label, instances))
     pool.release("a")
     assert [system.alive() for system in engine.started] == [False, False, True]
+
+
+class Releases(NullObserver):
+    """Keeps in one list which trials began and which engines had their systems released; it is observer and pool."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+
+    def trial_started(self, trial: Trial, expected_trials: int) -> None:
+        """A trial begins."""
+        self.order.append(trial.engine)
+
+    def release(self, label: str) -> None:
+        """The search of an engine has ended."""
+        self.order.append(f"release {label}")
+
+
+def test_a_run_releases_the_systems_of_each_engine_before_the_first_trial_of_the_next(tmp_path: Path) -> None:
+    experiment = read(TWO_ENGINES)
+    run = Store(tmp_path).create(experiment, TWO_ENGINES, {}, datetime.now(UTC), "ab")
+    seen = Releases()
+    context = RunContext(observer=seen, systems=cast(SystemPool, seen))
+    exploration = _Exploration(experiment, run, context, 0, 0, 0)
+    assert [exploration.searches(choice) for choice in experiment.engines] == ["", ""]
+    assert seen.order == ["one", "one", "release one", "two", "two", "release two"]
 
 
 def test_all_systems_end_with_the_run(pool: SystemPool) -> None:
