@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from custom_jobs import COUNTS
 from kafka_broker import needs_kafka, shared
 from real_trial import PLACEMENT, Played
 from spark_kafka_trial import kafka_session, on_kafka, play_on_kafka
@@ -14,6 +15,7 @@ from spark_trial import MY_JOB
 from test_kafka_spark import REFUNDS
 
 from streamgauge.engines.spark.engine import SparkSystem
+from streamgauge.model.measurement import VerdictKind
 from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
@@ -118,6 +120,18 @@ def test_the_outputs_of_a_users_function_have_their_own_columns(session: SparkSy
     (tmp_path / "my_job.py").write_text(MY_JOB)
     own = {"pipeline": f"{tmp_path}/my_job.py:expensive", "reference": f"{tmp_path}/my_job.py:expected"}
     is_exact(play_on_kafka(on_kafka(LOAD, LENGTH, own, {"format": "json"}), tmp_path / "trial", session), session)
+
+
+def test_a_correct_function_that_is_overloaded_over_kafka_gives_no_wrong_output(
+    session: SparkSystem, tmp_path: Path
+) -> None:
+    (tmp_path / "my_job.py").write_text(COUNTS)
+    own = {"pipeline": f"{tmp_path}/my_job.py:job", "reference": f"{tmp_path}/my_job.py:expected", "max_batch": 4_000}
+    played = play_on_kafka(on_kafka(LOAD, LENGTH, own), tmp_path / "trial", session)
+    account = played.measured.account
+    assert (account.checked, account.lost, account.duplicate, account.wrong) == (True, 0, 0, 0), played
+    assert account.not_reached > 0, played
+    assert played.verdict.kind is not VerdictKind.FAILED, played
 
 
 @pytest.mark.parametrize("form", ["binary", "json", "avro"])
