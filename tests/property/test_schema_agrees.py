@@ -196,6 +196,15 @@ def test_values_on_which_they_once_differed(path: tuple[str | int, ...], value: 
     assert disagreement(slot, value) == ""
 
 
+@pytest.mark.parametrize(
+    ("value", "right"), [({"a": 10}, True), ({"a": True}, True), ({"a": 0.5}, True), ({"a": None}, False), ([1], False)]
+)
+def test_settings_of_spark_are_numbers_truth_values_or_texts_for_both(value: object, right: bool) -> None:
+    slot = (BASE | {"engine": {"name": "spark"}}, ("engine", "settings"))
+    assert VALID.is_valid(put(slot, value)) is right
+    assert disagreement(slot, value) == ""
+
+
 def test_every_key_of_a_file_is_tried() -> None:
     assert {path[0] for _, path in SLOTS} == {*KEYS}
     assert {path[1] for _, path in SLOTS if path[0] == "trial" and len(path) > 1} == {*names(TrialSection)}

@@ -434,3 +434,18 @@ def test_settings_of_spark_may_be_numbers_and_booleans() -> None:
         "a": "true",
         "b": "64m",
     }
+
+
+def test_settings_of_spark_need_no_quotes_in_a_file_and_are_written_back() -> None:
+    given = "settings: {spark.sql.shuffle.partitions: 10, spark.memory.fraction: 0.5, a: true, b: 64m}"
+    experiment = read(f"{SEARCHED}".replace("engine: simulated", f"engine: {{name: spark, {given}}}"))
+    (choice,) = experiment.engines
+    settings = choice.options["settings"]
+    assert settings == {
+        "spark.sql.shuffle.partitions": "10",
+        "spark.memory.fraction": "0.5",
+        "a": "true",
+        "b": "64m",
+    }
+    (again,) = read(write(experiment)).engines
+    assert again.options["settings"] == settings
