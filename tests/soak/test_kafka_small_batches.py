@@ -34,6 +34,7 @@ def test_a_run_works_on_a_cluster_that_accepts_small_batches_only(tmp_path: Path
         experiment = write(tmp_path, on_cluster(cluster.bootstrap))
         said = streamgauge("run", experiment, "--out", tmp_path / "runs", "--json")
     assert said.code in (0, 3, 6), said.err  # 3, 6: the host disturbed trials
+    assert "Measuring the load generator" in said.err, "the maximum load over this cluster was checked"
     for trial in said.document["trials"]:
         assert "error 10" not in " ".join(trial["reasons"]), trial
         account = trial["measured"]["account"]
