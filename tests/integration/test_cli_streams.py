@@ -71,6 +71,15 @@ def test_a_run_keeps_its_exit_code_and_names_its_folder(
     assert "--out" not in said.err
 
 
+@pytest.mark.parametrize("redirection", [">&-", ">/dev/full"])
+def test_a_resumed_run_keeps_its_exit_code_and_names_its_folder(folder: Path, redirection: str) -> None:
+    said = in_shell(redirection, "resume", "--out", folder / "runs")
+    assert said.code == 0, said.err
+    (made,) = (folder / "runs").glob("*/findings.json")
+    assert f"The results are in {made.parent}." in said.err
+    assert "could not be written to stdout" in said.err
+
+
 def test_a_run_whose_reader_has_left_keeps_its_exit_code(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "streamgauge", "run", str(write(tmp_path, MEASURE)), "--out", str(tmp_path / "runs")]
     process = subprocess.Popen(
