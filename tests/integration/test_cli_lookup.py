@@ -170,6 +170,20 @@ def test_every_shell_has_its_script(shell: str) -> None:
     assert streamgauge("completion", shell, "--json").document["script"] == said.out
 
 
+@pytest.mark.parametrize(
+    "checker", [("bash", "-n"), ("zsh", "-n"), ("fish", "--no-execute")], ids=lambda checker: checker[0]
+)
+def test_every_shell_can_read_its_script(checker: tuple[str, str], tmp_path: Path) -> None:
+    shell, option = checker
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed, and only {shell} can check its script")
+    script = tmp_path / "completion"
+    script.write_text(streamgauge("completion", shell).out, encoding="utf-8")
+    done = subprocess.run([program, option, script], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.fixture
 def first_format(tmp_path: Path) -> Path:
     """A results folder with a finished run of recording format 1.
