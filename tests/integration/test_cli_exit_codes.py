@@ -23,6 +23,7 @@ class Odd:
     name, summary, jobs = "odd", "disturbed, or broken", simulated.jobs
     options = simulated.options
     check, describe, layout, traits = simulated.check, simulated.describe, simulated.layout, simulated.traits
+    requirements = simulated.requirements
     def simulate(self, trial, work):
         if trial.options["batch_cost"]:
             raise ZeroDivisionError("a bug")
