@@ -1,7 +1,7 @@
 """The systems under test of a run: started once, warmed up, and replaced when they ended or are not shared.
 
-A new system is warmed up under a fixed load until the CPU time that an event costs is stable: before that, the progress
-of its compiler would be mistaken for capacity.
+A new system is warmed up until the CPU time that an event costs is stable, under a fixed load or under one that grows
+to find the limit: before that, the progress of its compiler would be mistaken for capacity.
 """
 
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ from streamgauge.processes.placement import controller_pinned, usable_cores
 from streamgauge.run.trial.perform import perform
 from streamgauge.run.trial.setup import DiscardingRecorder, EarlyStop, NullObserver, TrialSetup
 from streamgauge.run.trial.supervise import not_started
-from streamgauge.run.warm_up import LimitProbe, WarmUpWatch, growing_load_trial, warm_up_trial
+from streamgauge.run.warm_up import FIXED_NS, WarmUpWatch, growing_load_probe, growing_load_trial, warm_up_trial
 from streamgauge.store.durable import make_folder
 from streamgauge.store.runs import newest_session, sweep_sessions
 
@@ -35,9 +35,14 @@ class _RunningSystem:
     """A system that is up, and how it was started and warmed up."""
 
     system: System
+    host: LocalHost
     stack: ExitStack
     warm_up: WarmUp
-    warmed: bool
+    warmed: bool = False
+
+    def bind(self) -> None:
+        """Bind it to the cores of the system under test."""
+        self.host.pin([process for group in self.system.processes().values() for process in group])
 
 
 class SystemFailed(Exception):
@@ -71,41 +76,69 @@ class SystemPool:
         key = _key(setup)
         if key in self._failed:
             raise SystemFailed(self._failed.pop(key))
+        return self._running(setup, warm=True).system
+
+    def _running(self, setup: TrialSetup, *, warm: bool) -> _RunningSystem:
+        """The system of this trial: the one that is up, or a new one, warm if it is required and has a warm-up."""
+        key = _key(setup)
         found = self._systems.get(key)
         if found is None or not found.system.alive():
             self._stop(key)
             found = self._systems[key] = self._start(setup)
-        return found.system
+        if warm and setup.traits.warm_limit_ns and not found.warmed:
+            try:
+                self._warm_up(found, setup, self._folder / f"{self._count:03}" / "warm-up")
+            except BaseException:
+                self._stop(key)
+                raise
+        return found
 
     def estimate_limit(self, setup: TrialSetup) -> float:
         """About the load that the cores of the system can process, by a load that grows; 0 if it has no warm-up.
 
-        The first trial reports a failure. A crash under this load is an overload far beyond the limit: the system is
-        started again, and what was seen before counts.
+        The growing load is also the warm-up of a new system. The first trial reports a failure. A crash under this load
+        is an overload far beyond the limit: the system is started again, and what was seen before counts.
         """
         traits, name, key = setup.traits, setup.trial.engine, _key(setup)
         if not traits.warm_limit_ns:
             return 0.0
         try:
-            system = self.get(setup)
+            running = self._running(setup, warm=False)
+            found = self._grow(running, setup, self._folder / f"{self._count:03}" / "reach")
         except SystemFailed as error:
+            self._stop(key)
             self._failed[key] = error.outcome
             return 0.0
+        self._limits[key] = round(found)
         say = setup.context.observer.message
-        say(f"Increasing the load until {name} falls behind, to choose the load of the first trial")
-        probe = LimitProbe(traits.batch_interval_ns / SECOND, max(1, len(setup.placement.sut)))
-        folder = self._folder / f"{self._count:03}" / "reach"
-        trial = growing_load_trial(setup.trial, traits)
-        outcome = _run_unjudged(replace(setup, system=system), trial, probe, folder).outcome
-        if outcome.users_fault:
-            self._failed[key] = outcome
+        say(f"{name} falls behind at about {format_rate(found)}" if found else f"The limit of {name} is not known yet")
+        return float(self._limits[key])  # as it is stored: a run that is resumed must find the same
+
+    def _grow(self, running: _RunningSystem, setup: TrialSetup, folder: Path) -> float:
+        """Increase the load until the system falls behind. Raises SystemFailed if it fails before the load grows."""
+        traits, name, say = setup.traits, setup.trial.engine, setup.context.observer.message
+        doing = "Increasing" if running.warmed else f"Warming up {name} and increasing"
+        say(f"{doing} the load until {name} falls behind, to choose the load of the first trial")
+        probe = growing_load_probe(traits, len(setup.placement.sut), running.bind, warm=running.warmed)
+        recording = self._unjudged(running, setup, growing_load_trial(setup.trial, traits), probe, folder)
+        outcome, lasted = recording.outcome, recording.seconds.stop
         if outcome.ending not in INTACT:
+            if outcome.users_fault or lasted * SECOND <= FIXED_NS:
+                raise _warm_up_failed(setup, outcome)
             who = "the load driver failed" if outcome.ending == "driver-failed" else f"{name} {outcome.ending}"
             say(f"{who} under the increasing load: {outcome.detail}. {name} is started again")
-            self._stop(key)
-        found = self._limits[key] = round(probe.estimate)
-        say(f"{name} falls behind at about {format_rate(found)}" if found else f"The limit of {name} is not known yet")
-        return float(found)  # as it is stored: a run that is resumed must find the same
+            self._stop(_key(setup))
+        if not running.warmed:
+            running.bind()
+            running.warmed = True
+            running.warm_up = replace(
+                running.warm_up,
+                seconds=float(lasted),
+                load=traits.warm_load,
+                cost_us=probe.finite_costs,
+                steady=probe.steady,
+            )
+        return probe.estimate
 
     def warm_up_facts(self, setup: TrialSetup) -> WarmUp | None:
         """How the system of a trial was started and warmed up; None if its engine has no warm-up."""
@@ -156,42 +189,48 @@ class SystemPool:
         except (LaunchError, ControlError, ControlRefused) as error:
             stack.close()
             raise SystemFailed(not_started(error)) from error
-        warm_up = WarmUp(started=round((elapsed_ns() - began) / SECOND, 1))
-        running = _RunningSystem(system, stack, warm_up, warmed=traits.warm_limit_ns > 0)
-        if running.warmed:
-            try:
-                self._warm_up(running, setup, folder / "warm-up")
-            except BaseException:
-                stack.close()
-                raise
-            host.pin([process for group in system.processes().values() for process in group])
-        return running
+        return _RunningSystem(system, host, stack, WarmUp(started=round((elapsed_ns() - began) / SECOND, 1)))
 
     def _warm_up(self, running: _RunningSystem, setup: TrialSetup, folder: Path) -> None:
         """Warm a new system up. One that fails at this load has failed: no trial would show more."""
         traits, name, observer = setup.traits, setup.trial.engine, setup.context.observer
-        load = format_rate(traits.warm_load)
         observer.message(
-            f"Warming up {name} at {load} until the CPU time per event is stable (at most "
+            f"Warming up {name} at {format_rate(traits.warm_load)} until the CPU time per event is stable (at most "
             f"{duration_text(traits.warm_limit_ns)})"
         )
-        early_stop = WarmUpWatch(traits.warm_limit_ns, traits.warm_min_ns)
-        trial = warm_up_trial(setup.trial, traits)
-        options = type(setup.options).from_resolved(trial.options)
-        recording = _run_unjudged(replace(setup, system=running.system, options=options), trial, early_stop, folder)
-        outcome, seconds = recording.outcome, recording.seconds.stop
-        if outcome.ending not in INTACT:
-            detail = f"it {outcome.ending} in its warm-up at {load}: {outcome.detail}"
-            if outcome.ending == "driver-failed":
-                detail = f"in the warm-up of {name}: {outcome.detail}"
-            raise SystemFailed(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))
+        watch = WarmUpWatch(traits.warm_limit_ns, traits.warm_min_ns)
+        recording = self._unjudged(running, setup, warm_up_trial(setup.trial, traits), watch, folder)
+        if recording.outcome.ending not in INTACT:
+            raise _warm_up_failed(setup, recording.outcome)
+        seconds = recording.seconds.stop
         observer.message(f"The warm-up took {duration_text(seconds * SECOND)}")
+        running.bind()
+        running.warmed = True
         running.warm_up = replace(
             running.warm_up,
             seconds=float(seconds),
             load=traits.warm_load,
-            cost_us=early_stop.finite_costs,
-            steady=early_stop.steady,
+            cost_us=watch.finite_costs,
+            steady=watch.steady,
+        )
+
+    @staticmethod
+    def _unjudged(
+        running: _RunningSystem, setup: TrialSetup, trial: Trial, early_stop: EarlyStop, folder: Path
+    ) -> Recording:
+        """A load that is not judged, and what happened under it."""
+        make_folder(folder)
+        return perform(
+            replace(
+                setup,
+                system=running.system,
+                options=type(setup.options).from_resolved(trial.options),
+                trial=trial,
+                early_stop=early_stop,
+                recorder=DiscardingRecorder(folder),
+                context=replace(setup.context, observer=NullObserver()),
+                check_outputs=False,
+            )
         )
 
     def _stop(self, key: Key) -> None:
@@ -223,17 +262,9 @@ def _key(setup: TrialSetup) -> Key:
     return setup.trial.engine, setup.layout
 
 
-def _run_unjudged(setup: TrialSetup, trial: Trial, early_stop: EarlyStop, folder: Path) -> Recording:
-    """A load that is not judged, and what happened under it."""
-    make_folder(folder)
-    context = replace(setup.context, observer=NullObserver())
-    return perform(
-        replace(
-            setup,
-            trial=trial,
-            early_stop=early_stop,
-            recorder=DiscardingRecorder(folder),
-            context=context,
-            check_outputs=False,
-        )
-    )
+def _warm_up_failed(setup: TrialSetup, outcome: Outcome) -> SystemFailed:
+    """The failure of a system that failed in its warm-up."""
+    detail = f"it {outcome.ending} in its warm-up at {format_rate(setup.traits.warm_load)}: {outcome.detail}"
+    if outcome.ending == "driver-failed":
+        detail = f"in the warm-up of {setup.trial.engine}: {outcome.detail}"
+    return SystemFailed(replace(outcome, detail=outcome.detail if outcome.users_fault else detail, unready=True))

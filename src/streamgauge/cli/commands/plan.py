@@ -21,9 +21,9 @@ _CHECK = 10.0
 _START = 15.0
 """To start a system that serves many trials."""
 _WARM = 45.0
-"""To warm it up, if `warm_limit` allows as much."""
-_GROW = 25.0
-"""The growing load before a search of the load, until the system falls behind."""
+"""To warm it up under a fixed load, if `warm_limit` allows as much."""
+_GROW = 45.0
+"""Before a search of the load: to warm it up under a growing load, until it falls behind."""
 _SET_UP = 5.5
 """Of every trial: to start the processes of the load driver, and the query or the system."""
 _CLOSE = 2.5
@@ -53,10 +53,10 @@ def overhead_of(experiment: "Experiment", choice: "EngineChoice", engine: "Engin
     each = _SET_UP + _CLOSE + watermark
     if not traits.warm_limit_ns:
         return Overhead(0.0, each)
-    start = _START + min(_WARM, traits.warm_limit_ns / SECOND)
-    grow = _GROW if has_hint(experiment, engine, choice) else 0.0
-    starts = experiment.search.starts
-    return Overhead(start * (starts if traits.shared else max(trials, 1)) + grow * starts, each)
+    warm_up, searches = min(_WARM, traits.warm_limit_ns / SECOND), experiment.search.starts
+    grown = searches if has_hint(experiment, engine, choice) else 0
+    starts = max(searches if traits.shared else trials, 1)
+    return Overhead(_START * starts + _GROW * grown + warm_up * (starts - grown), each)
 
 
 def start_up_seconds(experiment: "Experiment", real: bool) -> float:

@@ -90,7 +90,12 @@ class SparkOptions(Options):
     isolation: Literal["shared", "fresh"] = Field(
         default="shared", description="shared = one warm session for all trials, fresh = a new session for each trial"
     )
-    warm_load: Rate = Field(default=200_000.0, gt=0, description="load at which a new session is warmed up")
+    warm_load: Rate = Field(
+        default=200_000.0,
+        gt=0,
+        description="load at which the warm-up of a new session begins; before a search over the load it then grows "
+        "until Spark falls behind",
+    )
     warm_limit: Duration = Field(
         default=60_000_000_000, ge=0, description="longest warm-up of a session; 0s = no warm-up"
     )
