@@ -119,8 +119,10 @@ class SystemPool:
         traits, name, say = setup.traits, setup.trial.engine, setup.context.observer.message
         doing = "Increasing" if running.warmed else f"Warming up {name} and increasing"
         say(f"{doing} the load until {name} falls behind, to choose the load of the first trial")
-        probe = growing_load_probe(traits, len(setup.placement.sut), running.bind, warm=running.warmed)
-        recording = self._unjudged(running, setup, growing_load_trial(setup.trial, traits), probe, folder)
+        trial = growing_load_trial(setup.trial, traits)
+        growing = setup.engine.traits(type(setup.options).from_resolved(trial.options))
+        probe = growing_load_probe(growing, len(setup.placement.sut), running.bind, warm=running.warmed)
+        recording = self._unjudged(running, setup, trial, probe, folder)
         outcome, lasted = recording.outcome, recording.seconds.stop
         if outcome.ending not in INTACT:
             if outcome.users_fault or lasted * SECOND <= FIXED_NS:

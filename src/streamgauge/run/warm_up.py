@@ -21,7 +21,7 @@ from streamgauge.stats.steady import is_flat
 
 _SPAN = 5
 """Seconds of a stretch whose cost per event is compared with that of the stretch before."""
-_FIXED, _DOUBLES, _LONGEST = 8, 8, 64
+_FIXED, _DOUBLES, _LONGEST = 8, 6, 60
 """Seconds of a growing load: it is fixed for the first, then doubles in the second, and ends after the third at the
 latest."""
 FIXED_NS = _FIXED * SECOND
@@ -84,7 +84,7 @@ class LimitProbe:
     """
 
     trigger: float
-    """Seconds between two acknowledgements of a trial that keeps up."""
+    """Seconds between two acknowledgements while it keeps up."""
     cores: int
     minimum: int = 0
     """The shortest growing load, in nanoseconds."""
@@ -172,7 +172,10 @@ def growing_load_trial(trial: Trial, traits: Traits) -> Trial:
 
 
 def growing_load_probe(traits: Traits, cores: int, bind: Callable[[], None], *, warm: bool) -> LimitProbe:
-    """Watches a growing load on so many cores. A system that is ``warm`` already needs no shortest time."""
+    """Watches a growing load on so many cores; ``traits`` are those of the system under this load.
+
+    A system that is ``warm`` already needs no shortest time.
+    """
     shortest = 0 if warm else min(traits.warm_min_ns, traits.warm_limit_ns)
     return LimitProbe(
         traits.batch_interval_ns / SECOND,
