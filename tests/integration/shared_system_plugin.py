@@ -38,6 +38,8 @@ _STAYS = "import time\nprint('ready', flush=True)\nwhile True: time.sleep(60)"
 _FAILS = "import sys\nprint('its configuration names no such cluster', flush=True)\nsys.exit(3)"
 CRASH = SECOND
 """Time under load until it crashes, where it is told to."""
+GROWN = 10 * SECOND
+"""The same under a growing load, which is fixed at first."""
 
 
 class StandingOptions(ReferenceOptions):
@@ -98,7 +100,7 @@ class StandingSystem:
     def deploy(self, run: JobRun[StandingOptions]) -> Iterator[Deployment]:
         """A reference engine for this trial."""
         trial, fails = run.trial, run.options.fails
-        crash = {"crash_after": 2 * CRASH} if fails == "growing" and trial.profile.shape == "steps" else {}
+        crash = {"crash_after": GROWN} if fails == "growing" and trial.profile.shape == "steps" else {}
         trial = replace(trial, options=trial.options | crash)
         with self._per_trial.deploy(replace(run, trial=trial)) as deployment:
             facts = EngineFacts("standing", settings={"standing": standing()})

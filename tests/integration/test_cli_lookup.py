@@ -215,3 +215,16 @@ def test_recomputing_a_run_of_format_1_is_refused_before_spark_is_started(first_
     assert "was recorded in format 1, which lacks data that the current rules need: " in message
     assert "`streamgauge show 20261115-235312-quick-start-ab12` shows its stored verdict" in message
     assert "Starting Spark" not in message
+
+
+def test_resuming_an_unfinished_run_of_format_1_is_refused_because_two_rules_would_judge_its_trials(
+    first_format: Path,
+) -> None:
+    [findings] = first_format.glob("*/findings.json")
+    findings.unlink()
+    said = streamgauge("resume", "@last", "--out", first_format)
+    assert said.code == 2, said.err
+    message = " ".join(said.err.split())
+    assert "was recorded in format 1, which lacks data that the current rules need: " in message
+    assert "`streamgauge show 20261115-235312-quick-start-ab12` shows its stored verdict" in message
+    assert not findings.exists(), "nothing of the run was changed"

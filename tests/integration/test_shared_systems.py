@@ -100,6 +100,14 @@ def test_a_warm_up_that_crashed_is_a_failed_trial_with_its_log(tmp_path: Path) -
     assert any("its log: " in reason and "crashed, as configured" in reason for reason in trial["reasons"])
 
 
+def test_a_warm_up_under_a_fixed_load_that_crashed_is_a_failed_trial_too(tmp_path: Path) -> None:
+    said = run(tmp_path, MEASURE.replace("warm_limit: 0s", "warm_limit: 4s, fails: warm-up"))
+    assert said.code == 4, said.err
+    trial = the_only_trial(said)
+    assert trial["verdict"] == "FAILED"
+    assert "it crashed in its warm-up at 100k/s: its process ended with exit code 1" in trial["reasons"][0]
+
+
 @pytest.mark.soak
 def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_continues(tmp_path: Path) -> None:
     said = run(

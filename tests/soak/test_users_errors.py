@@ -38,12 +38,25 @@ def twice(purchases):
 
 def leaves(purchases):
     sys.exit(3)
+
+
+def prices(purchases):
+    return purchases.select("user_id", "price", F.col("due").alias("max_due"))
+
+
+def text_ends(events, params):
+    import pyarrow as pa
+
+    return pa.table({"user_id": events["user_id"], "window_end": events["due"].cast(pa.string())})
 """
+BROKEN = "import no_such_package\n"
+"""The file of a reference that cannot be imported."""
 
 
 def run(folder: Path, option: str) -> CommandResult:
     """A plain measurement with one short trial, in the folder of the user's file."""
     (folder / "job.py").write_text(JOB, encoding="utf-8")
+    (folder / "broken.py").write_text(BROKEN, encoding="utf-8")
     file = write(folder, EXPERIMENT.format(option=option))
     with start("run", file, "--out", calibrated(folder / "runs"), "--json", cwd=folder) as process:
         try:
@@ -66,8 +79,16 @@ def run(folder: Path, option: str) -> CommandResult:
             ("outputs two columns with the name 'user_id'; rename one of them with alias",),
         ),
         ("pipeline: job.py:leaves", ("your function failed at ", "job.py:11: SystemExit: 3")),
+        ("pipeline: job.py:prices, reference: broken.py:expected", ("no_such_package",)),
+        ("pipeline: job.py:prices, reference: job.py:text_ends", ("window_end",)),
     ],
-    ids=["a setting that is no number", "a column twice", "sys.exit"],
+    ids=[
+        "a setting that is no number",
+        "a column twice",
+        "sys.exit",
+        "a reference that cannot be imported",
+        "a reference with a text as window_end",
+    ],
 )
 def test_an_error_of_the_users_ends_a_run_with_exit_code_4_and_a_sentence(
     option: str, sentences: tuple[str, ...], tmp_path: Path

@@ -344,3 +344,14 @@ def test_case_11_micro_batches_that_settle_at_a_finite_lag_are_not_overloaded() 
     assert measure(recording(settles)).runaway
     assert judge(recording(settles), LAG).kind is VerdictKind.UNDECIDED
     assert judge(recording(np.linspace(1, 10, 30) * LOAD), LAG).kind is VerdictKind.OVERLOADED
+
+
+def test_case_11_a_latency_that_settles_is_not_overloaded() -> None:
+    """It grows by 40 ms per second in the first half of a minute only, and by 20 ms in the mean."""
+    settles = [(s, 10**9 + min(s, 30) * 40_000_000 + (s % 3) * 1_000_000, 10) for s in range(60)]
+    grows = [(s, 10**9 + s * 20_000_000 + (s % 3) * 1_000_000, 10) for s in range(60)]
+    allowed = objective("latency-trend", "<=", 0.01)
+    verdicts = [
+        judge(recording(kinds={"event-time": latencies(rows)}, firings=1), allowed).kind for rows in (settles, grows)
+    ]
+    assert verdicts == [VerdictKind.UNDECIDED, VerdictKind.OVERLOADED]

@@ -12,7 +12,8 @@ from streamgauge.processes.clock import VirtualPace
 from streamgauge.report.view.run_report import JudgedTrial, RunReport
 from streamgauge.run.result import ExitCode, RunResult, result_of, trial_time_ns
 from streamgauge.run.trial.setup import RunLimits
-from streamgauge.store import Run, Store
+from streamgauge.store import Run, Store, StoredTrial
+from streamgauge.store.documents import lacks
 
 if TYPE_CHECKING:
     from streamgauge.model.experiment import Experiment
@@ -116,6 +117,16 @@ def open_store(out: Path, must_exist: bool = False) -> Store:
 def find_run(out: Path, reference: str) -> Run:
     """The run with this id, unique prefix or experiment name, or @last or @last~1."""
     return open_store(out, must_exist=True).find(reference)
+
+
+def refuse_older(run: Run, trials: Sequence[StoredTrial]) -> None:
+    """Raise UserError for trials in an older format: they lack data that the current rules need for a verdict."""
+    for stored in trials:
+        if missing := lacks(stored.format):
+            raise UserError(
+                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which lacks data "
+                f"that the current rules need: {missing}. `streamgauge show {run.id}` shows its stored verdict."
+            )
 
 
 def judged(run: Run) -> list[JudgedTrial]:

@@ -43,6 +43,7 @@ class Trends:
     lag_seconds: float
     """Time from the first to the last judged acknowledgement."""
     lag_late: float | None
+    latency_late: float | None
     lag_recent: Interval | None
     lag_floor: Floor | None
 
@@ -85,6 +86,7 @@ def measure_trends(trial: Trial, seconds: Seconds, latencies: bool = True, exclu
         lag_reversion=trend.reversion(lag / load) if load else 0.0,
         lag_seconds=float(time[-1] - time[0]) if time.size else 0.0,
         lag_late=_second_half_growth(time, lag),
+        latency_late=_second_half_growth(when, latency),
         lag_recent=trend.recent(time, lag) if trial.trigger else None,
         lag_floor=floor(time, waiting, load, trial.trigger / SECOND),
     )
@@ -182,6 +184,7 @@ def measure(recording: Recording, excluded: Mask | None = None) -> Measurement:
         lag_reversion=trends.lag_reversion,
         lag_seconds=trends.lag_seconds,
         lag_late=trends.lag_late,
+        latency_late=trends.latency_late,
         lag_recent=trends.lag_recent,
         lag_floor=trends.lag_floor,
         capacity=_capacity(offered / length, trends),

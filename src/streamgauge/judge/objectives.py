@@ -65,7 +65,8 @@ def trend_evidence(objective: Objective, measured: Measurement | Trends) -> tren
     corridor = measured.lag_corridor if lag else measured.latency_corridor
     steady = trend_rules.level_error(measured.lag_spread, measured.lag_seconds) if lag else math.inf
     returns = measured.lag_reversion if lag else 0.0
-    late, recent, floor = (measured.lag_late, measured.lag_recent, measured.lag_floor) if lag else (None, None, None)
+    late = measured.lag_late if lag else measured.latency_late
+    recent, floor = (measured.lag_recent, measured.lag_floor) if lag else (None, None)
     judged = float(measured.judged_seconds)
     return trend_rules.TrendEvidence(
         trend, limit, scale, judged, corridor, steady, returns, runaway, late, recent, floor

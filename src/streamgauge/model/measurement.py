@@ -110,6 +110,8 @@ class Measurement:
     """Time from the first to the last judged acknowledgement."""
     lag_late: float | None = None
     """Mean growth of the lag in the second half only, in events per second; None: unknown."""
+    latency_late: float | None = None
+    """The same of the latency, in seconds per second."""
     lag_recent: Interval | None = None
     """The same with its error, for systems with micro-batches; None for others, or with too few acknowledgements."""
     lag_floor: Floor | None = None

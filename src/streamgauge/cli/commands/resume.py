@@ -16,7 +16,7 @@ def command(
     output = CliOutput(json)
     read_limits(budget, pace)  # report a bad budget before searching for the run
 
-    from streamgauge.cli.inputs import conclusion_of, find_run, original_budget
+    from streamgauge.cli.inputs import conclusion_of, find_run, original_budget, refuse_older
     from streamgauge.cli.run_loop import check_experiment, present, run_to_end
 
     found = find_run(out, run)
@@ -26,6 +26,7 @@ def command(
         output.note(f"Run {found.id} is already finished. This is its result.")
         known = conclusion_of(found)
         present(found.experiment, found, known, known.exit_code, output)
+    refuse_older(found, found.trials())
     check_experiment(found.experiment)
     count = found.trial_count()
     output.note(f"Resuming run {found.id} after {count} finished trial{'' if count == 1 else 's'}")

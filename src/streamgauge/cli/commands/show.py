@@ -19,25 +19,15 @@ if TYPE_CHECKING:
 
 def chosen_trials(run: "Run", number: int | None) -> "list[StoredTrial]":
     """All finished trials of a run, or the one with this number. Raises UserError if there is no such trial."""
+    from streamgauge.cli.inputs import refuse_older
+
     trials = run.trials()
     found = [trial for trial in trials if number in (None, trial.trial.number)]
     if number is not None and not found:
         count = "1 finished trial" if len(trials) == 1 else f"{len(trials)} finished trials"
         raise UserError(f"Run {run.id} has no finished trial {number}. It has {count}.")
-    _refuse_older(run, found)
+    refuse_older(run, found)
     return found
-
-
-def _refuse_older(run: "Run", trials: "Sequence[StoredTrial]") -> None:
-    """Raise UserError for trials in an older format: they lack data that the current rules need for a verdict."""
-    from streamgauge.store.documents import lacks
-
-    for stored in trials:
-        if missing := lacks(stored.format):
-            raise UserError(
-                f"Trial {stored.trial.number} of run {run.id} was recorded in format {stored.format}, which lacks data "
-                f"that the current rules need: {missing}. `streamgauge show {run.id}` shows its stored verdict."
-            )
 
 
 def recomputed(run: "Run", trials: "Sequence[StoredTrial]", output: "CliOutput") -> "Iterator[Rejudged]":
