@@ -211,7 +211,7 @@ def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
 def test_the_pages_that_explain_the_simulated_run_have_its_numbers() -> None:
     demo = " ".join((ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo -->")[2].split())
     found = re.findall(
-        r"queue growth (\S+) events/s, (\S+) % of the load \(95 % confidence interval (\S+) to (\S+) %", demo
+        r"lag growth (\S+) events/s, (\S+) % of the load \(95 % confidence interval (\S+) to (\S+) %", demo
     )
     (_, passed, *passed_interval), (growth, failed, low, high) = found[3], found[2]
     minus = [text.replace("-", "−") for text in (passed, *passed_interval)]
