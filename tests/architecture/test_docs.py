@@ -119,8 +119,8 @@ def test_the_reference_names_every_key_of_a_calibration() -> None:
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
 
 
-def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
-    text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
+def test_the_page_on_the_rules_of_verdicts_has_the_bounds_that_the_judge_has() -> None:
+    text = (ROOT / "docs/concepts/rules-of-verdicts.md").read_text(encoding="utf-8")
     bounds = [
         f"at least {MIN_ACHIEVED * 100:g} %",
         f"at most {SHARE_OF_LATENCY * 100:g} % of a latency objective, {SHARE_OF_TREND * 100:g} % of the growth",
