@@ -9,10 +9,12 @@ BROWSER := $(VENV)/.browser
 PYTEST ?= $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench soak docs lock clean
+.PHONY: help setup demo test check format bench soak docs lock clean
 
 help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(JAVA) ## Set up everything that Spark needs: Python packages and Java
 
 demo: $(JAVA) ## Set up everything, then measure the sustainable throughput of Spark on this machine
 	@$(BIN)/streamgauge run quickstart

@@ -45,7 +45,8 @@ from streamgauge.workloads.registry import workloads
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 FENCE = re.compile(r"^```([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"(?:^|[`\s])streamgauge ([a-z]+)\b")
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)]*))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
 def name(path: Path) -> str:
@@ -83,8 +84,16 @@ def test_every_command_in_the_documentation_exists(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PAGES, ids=name)
 def test_every_link_leads_somewhere(path: Path) -> None:
-    links = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link]
-    assert [link for link in links if not (path.parent / link).exists()] == []
+    links = [link for link in LINK.findall(path.read_text(encoding="utf-8")) if "://" not in link[0]]
+    assert [link for link, _ in links if not (path.parent / link).exists()] == []
+    targets = [(path.parent / link if link else path, anchor) for link, anchor in links if anchor]
+    assert [f"{target}#{anchor}" for target, anchor in targets if anchor not in anchors(target)] == []
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors that a viewer of Markdown makes from the headings of a page."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def _fields() -> set[str]:
@@ -119,8 +128,8 @@ def test_the_reference_names_every_key_of_a_calibration() -> None:
     assert [key for key in sorted(keys) if f"`{key}`" not in text] == []
 
 
-def test_the_page_on_verdicts_has_the_bounds_that_the_judge_has() -> None:
-    text = (ROOT / "docs/concepts/verdicts.md").read_text(encoding="utf-8")
+def test_the_page_on_the_rules_of_verdicts_has_the_bounds_that_the_judge_has() -> None:
+    text = (ROOT / "docs/concepts/rules-of-verdicts.md").read_text(encoding="utf-8")
     bounds = [
         f"at least {MIN_ACHIEVED * 100:g} %",
         f"at most {SHARE_OF_LATENCY * 100:g} % of a latency objective, {SHARE_OF_TREND * 100:g} % of the growth",
@@ -203,15 +212,41 @@ def test_the_guide_on_own_functions_links_to_the_types_of_their_outputs() -> Non
     assert "(spark-on-kafka.md#columns-of-outputs)" in text.partition("## Output")[2].partition("\n## ")[0]
 
 
+def test_the_experiments_of_the_guide_on_own_functions_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fences = FENCE.findall((ROOT / "docs/guide/your-own-function.md").read_text(encoding="utf-8"))
+    job = "\n\n".join(body for info, body in fences if info == "python")
+    (tmp_path / "my_job.py").write_text(job, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    experiments = [body for info, body in fences if info == "yaml" and body.startswith("name: ")]
+    assert [read(body).name for body in experiments] == ["my-job", "check-my-job"]
+
+
 def test_the_changelog_names_every_experiment_that_is_shipped() -> None:
     text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert [experiment for experiment in shipped_names() if f"`{experiment}`" not in text] == []
 
 
+def test_readme_shows_the_experiment_that_printed_its_result() -> None:
+    bodies = [body for info, body in FENCE.findall((ROOT / "README.md").read_text(encoding="utf-8")) if "yaml" in info]
+    shipped = read((ROOT / "experiments/simulated.yaml").read_text(encoding="utf-8"))
+    assert shipped in [read(body) for body in bodies if body.startswith("name: ")]
+
+
+def test_the_files_that_contributing_names_for_a_change_exist() -> None:
+    rows = _table("CONTRIBUTING.md", "What to edit for a change")
+    edited = [path for row in rows for path in re.findall(r"`([\w/.*]+/[\w/.*]*)`", row[1])]
+    tested = [path for row in rows for path in re.findall(r"`([\w/.*-]+/[\w/.*-]*)`", row[2])]
+    assert len(edited) >= 30
+    assert [path for path in edited if not [*(ROOT / "src/streamgauge").glob(path)]] == []
+    assert [path for path in tested if not [*(ROOT / "tests").glob(path), *ROOT.glob(path)]] == []
+
+
 def test_the_pages_that_explain_the_simulated_run_have_its_numbers() -> None:
     demo = " ".join((ROOT / "README.md").read_text(encoding="utf-8").partition("<!-- demo -->")[2].split())
     found = re.findall(
-        r"queue growth (\S+) events/s, (\S+) % of the load \(95 % confidence interval (\S+) to (\S+) %", demo
+        r"lag growth (\S+) events/s, (\S+) % of the load \(95 % confidence interval (\S+) to (\S+) %", demo
     )
     (_, passed, *passed_interval), (growth, failed, low, high) = found[3], found[2]
     minus = [text.replace("-", "−") for text in (passed, *passed_interval)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from cli_session import CommandResult, start, streamgauge
+from cli_session import CommandResult, start
 from real_trial import PLACEMENT
 
 from streamgauge.run.monitor.monitor import available
@@ -24,14 +24,14 @@ HOST = ("other processes used CPU", "the hypervisor took", "waited for a CPU", "
 
 
 def guide_project(folder: Path, transport: str = "") -> Path:
-    """The guide's files in a folder: its function with its reference, and the experiment that `init` writes."""
+    """The guide's files in a folder: its function with its reference, and its experiment."""
     text = GUIDE.read_text(encoding="utf-8")
     (folder / "my_job.py").write_text("\n\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
     engines = re.findall(r"```yaml\n(engine: .*?)\n```", text)
     engine = next(line for line in engines if "reference:" in line)
     experiment = folder / "my.yaml"
-    assert streamgauge("init", experiment).code == 0
-    written = re.sub(r"^engine: .*$", engine + transport, experiment.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    (shown,) = re.findall(r"```yaml\n(name: my-job\n.*?)```", text, re.DOTALL)
+    written = re.sub(r"^engine: .*$", engine + transport, shown, flags=re.MULTILINE)
     experiment.write_text(written, encoding="utf-8")
     return experiment
 

@@ -154,14 +154,14 @@ def test_case_13_an_undecided_trial_that_was_disturbed_is_invalid_so_that_it_is_
     assert judge(recording(walk(0.012, noise=0.05), foreign=80_000)).kind is VerdictKind.INVALID
 
 
-def test_case_13_a_burst_is_cut_out_up_to_the_moment_at_which_the_queue_is_back_at_its_floor() -> None:
+def test_case_13_a_burst_is_cut_out_up_to_the_moment_at_which_the_lag_is_back_at_its_floor() -> None:
     lag = np.concatenate([np.zeros(20), np.linspace(0.4, 2, 5), np.linspace(1.8, 0, 10), np.zeros(40)])
     assert judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).kind is VerdictKind.SUSTAINED
     assert judge(foreign_load(lag, 0.0, 20, 25), LAG, QUEUE).kind is VerdictKind.OVERLOADED
     assert "15 s were excluded" in judge(foreign_load(lag, 0.5, 20, 25), LAG, QUEUE).reasons[-1]
 
 
-def test_case_13_a_burst_after_which_the_queue_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
+def test_case_13_a_burst_after_which_the_lag_is_not_back_at_its_floor_makes_the_trial_invalid() -> None:
     lag = np.concatenate([np.zeros(40), np.linspace(0.4, 4, 10), np.linspace(3.9, 3, 10)])
     verdict = judge(foreign_load(lag, 0.5, 40, 50))
     assert verdict.kind is VerdictKind.INVALID

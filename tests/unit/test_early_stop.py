@@ -274,7 +274,7 @@ def test_a_trial_with_a_burst_is_extended_by_what_is_cut_out() -> None:
     of = trial(duration=60, limit=120)
     stop = ends(of, burst_of(0.4, 0.2, 5, 120), LAG, queue)
     assert stop is not None
-    assert 75 <= stop <= 80  # 5 s of other work, and 10 s until the queue was back at its floor
+    assert 75 <= stop <= 80  # 5 s of other work, and 10 s until the lag was back at its floor
     assert ends(replace(of, limit=70 * SECOND), burst_of(0.4, 0.2, 5, 120), LAG, queue) == 70
 
 

@@ -259,7 +259,7 @@ def over_kafka(happened: Recording) -> Recording:
 
 
 def in_a_burst(account: Account) -> Recording:
-    """Others took half of the CPU for five of sixty seconds; the queue was at its floor before and after them."""
+    """Others took half of the CPU for five of sixty seconds; the lag was at its floor before and after them."""
     happened = recording(np.full(60, 0.1 * LOAD), account=account)
     foreign = np.zeros(60, np.int64)
     foreign[20:25] = 500_000

@@ -34,7 +34,7 @@ def test_a_profile_that_plans_no_events_for_the_judged_seconds_has_a_load_of_zer
     silent = replace(trial(warmup=10), profile=steps([(10 * SECOND, 100.0), (SECOND, 0.0)]))
     measured = measure(Recording(silent, seconds(walk(0.02, load=100.0))))
     assert (measured.load, measured.runaway, measured.lag_reversion) == (0.0, False, 0.0)
-    assert "queue growth 1.94 events/s (limit 0 events/s)" in evaluate(LAG, measured).sentence
+    assert "lag growth 1.94 events/s (limit 0 events/s)" in evaluate(LAG, measured).sentence
 
 
 def test_a_fixed_warm_up_is_honoured_whatever_the_series_looks_like() -> None:

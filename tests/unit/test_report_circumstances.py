@@ -49,9 +49,7 @@ def test_case_19_the_result_states_how_often_each_end_was_measured() -> None:
 
 
 def test_case_19_the_result_states_how_much_growth_was_allowed_and_over_how_many_seconds() -> None:
-    assert (
-        "the queue may grow by 1 % of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
-    )
+    assert "the lag may grow by 1 % of the load, judged over 30 s at the passing load and 33 s at the failing" in said()
 
 
 def test_the_result_counts_invalid_and_undecided_trials() -> None:

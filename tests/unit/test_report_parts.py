@@ -58,7 +58,7 @@ class TestWhyItStoppedThere:
         found = limits_of(FINDING, [grew])
         assert found is not None
         assert (
-            "processed 100k/s while its queue was growing (95 % confidence interval 90k/s to 110k/s)"
+            "processed 100k/s while its lag was growing (95 % confidence interval 90k/s to 110k/s)"
             in found.limits[-1].sentence
         )
 

@@ -24,8 +24,8 @@ apart).
   circumstances:
     - one start of the system under test
     - the passing load was measured once, the failing load once
-    - the queue may grow by 1 % of the load, judged over 30 s at the passing
-    load and 30 s at the failing load
+    - the lag may grow by 1 % of the load, judged over 30 s at the passing load
+    and 30 s at the failing load
     - no trial was INVALID or UNDECIDED
     - other processes and the hypervisor used up to 0 % of the CPU of the system
     under test at the two bounds (steal time up to 0 %)

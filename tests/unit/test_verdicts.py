@@ -34,7 +34,7 @@ def spread(length: int = 60, kind: Kind = "event-time") -> dict[Kind, Latencies]
 def test_a_queue_that_does_not_grow_is_sustained() -> None:
     verdict = judge(recording(walk(0.0)))
     assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.SUSTAINED, True, False)
-    assert verdict.reasons[0].startswith("queue growth -")
+    assert verdict.reasons[0].startswith("lag growth -")
     assert verdict.reasons[0].endswith("limit 1.00 %): objective met")
 
 
@@ -42,7 +42,7 @@ def test_a_queue_that_grows_more_than_allowed_is_overloaded_and_states_where_the
     verdict = judge(recording(walk(0.2, noise=0.0)))
     assert (verdict.kind, verdict.holds, verdict.stops_run) == (VerdictKind.OVERLOADED, False, False)
     (why,) = verdict.reasons
-    assert why.startswith("queue growth 20k events/s, 20.00 % of the load")
+    assert why.startswith("lag growth 20k events/s, 20.00 % of the load")
     assert verdict.estimate is not None
     assert verdict.estimate.boundary == pytest.approx(0.8 * LOAD / 0.99, rel=0.01)
 

@@ -82,7 +82,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """Progress on a terminal: the current trial with its load, lag and latency, and the time left."""
+    """Progress on a terminal: the current trial with its load, queue and latency, and the time left."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -141,7 +141,7 @@ class LiveProgress:
         return [
             ("trial", f"{_position(trial.number, self._expected)} {self._seconds_done} s"),
             ("load", f"{format_count(offered)} events/s"),
-            ("lag", f"{format_count(queue)} events"),
+            ("queue", f"{format_count(queue)} events"),
             ("median event-time latency", _median(latest)),
             ("time left", self._time_left()),
         ]

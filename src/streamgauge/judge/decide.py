@@ -1,4 +1,4 @@
-"""Measurement → Verdict. The first matching row of the table in docs/concepts/verdicts.md decides."""
+"""Measurement → Verdict. The first condition of the list in docs/concepts/verdicts.md that is true decides."""
 
 import math
 from collections.abc import Sequence
@@ -238,7 +238,7 @@ def _without_burst(
     if found.kind is VerdictKind.OVERLOADED and _missed_by_trend(found, rest):
         return found
     why = (
-        f"{who} CPU of the system under test for {seconds} s, and its queue was not back at its floor after that; "
+        f"{who} CPU of the system under test for {seconds} s, and its lag was not back at its floor after that; "
         f"{_advice(measured)}"
     )
     return Verdict(VerdictKind.INVALID, (why, *verdict.reasons, *_output_counts(measured.account)), verdict.checks)
@@ -366,7 +366,7 @@ def _unlisted_faults(account: Account, named: set[str]) -> list[str]:
 
 
 def estimated_boundary(objectives: Sequence[Objective], measured: Measurement) -> Estimate | None:
-    """The highest load that meets the objective on the lag trend, computed from the growth of an overloaded queue.
+    """The highest load that meets the objective on the lag trend, computed from the growth of the lag.
 
     The growth is load − processing rate. The objective is met up to a growth of θ·load (relative) or θ (absolute).
     """

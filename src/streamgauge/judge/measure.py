@@ -293,7 +293,7 @@ def latency_samples(seconds: Seconds) -> tuple[Floats, Floats]:
 
 
 def _capacity(rate: float, trends: Trends) -> Interval | None:
-    """The processing rate while the queue grows; None if the queue does not clearly grow."""
+    """The processing rate while the lag grows; None if the lag does not clearly grow."""
     growth = trends.lag_trend
     if growth is not None and growth.low > 0:
         low, high = rate - growth.high, rate - growth.low

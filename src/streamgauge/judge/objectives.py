@@ -118,7 +118,7 @@ def _why_met(evidence: trend_rules.TrendEvidence) -> str:
     if evidence.trend is None or evidence.trend.high <= evidence.threshold:
         return ""
     if evidence.floor is not None and trend_rules.returned_to_floor(evidence):
-        return f", because the queue was back at its floor {evidence.floor.visits} times in the second half"
+        return f", because the lag was back at its floor {evidence.floor.visits} times in the second half"
     if evidence.trend.mean > evidence.threshold:
         return ", because the lag stopped growing in the second half"
     return ", because the lag keeps returning to its starting level"
@@ -135,9 +135,9 @@ def _why_missed(evidence: trend_rules.TrendEvidence) -> str:
 
 def _lag_growth(trend: Interval, threshold: float, load: float) -> str:
     if not load:  # a profile may plan no events for the judged seconds
-        return f"queue growth {format_count(trend.mean)} events/s (limit {format_count(threshold)} events/s)"
+        return f"lag growth {format_count(trend.mean)} events/s (limit {format_count(threshold)} events/s)"
     return (
-        f"queue growth {format_count(trend.mean)} events/s, {_percent(trend.mean / load)} of the load (95 % confidence "
+        f"lag growth {format_count(trend.mean)} events/s, {_percent(trend.mean / load)} of the load (95 % confidence "
         f"interval {trend.low / load * 100:.2f} to {_percent(trend.high / load)}, limit {_percent(threshold / load)})"
     )
 

@@ -1,6 +1,7 @@
 """Objectives on percentiles of a latency, judged by the number of window results above the limit.
 
-All rows of a window result have the same latency, so window results are the samples, not rows. If a share p of them
+All rows of a window result leave the system together, so they are not independent. Window results are the samples, not
+rows, and each has the largest latency of its rows. If a share p of them
 must be at or below the limit, the number above it among n is at most binomial with 1 − p. The objective is missed if
 the observed number has a probability of at most ``MAX_PROBABILITY``. It is met if there are at least 1/(1 − p) window
 results and at most the share 1 − p of them is above the limit. Otherwise it is not decided.

@@ -15,10 +15,10 @@ _FIXED = re.compile(r"([a-z_]+)=([0-9.]+(?:e[+-]?[0-9]+)?)")
 
 Status = Literal[
     "bracketed",  # both bounds are confirmed and as close as requested
-    "wide",  # both bounds are confirmed, but not as close as requested
+    "wide",  # the bounds are not as close as requested, or the search is complete and one could not be decided
     "all-hold",  # the whole range passes: move its hard end
     "none-holds",  # even the easiest value fails: move the easy end of the range
-    "unfinished",  # the budget or the user ended it before both bounds were confirmed
+    "unfinished",  # the budget, the user or a disturbed machine ended it before both bounds were confirmed
     "invalid",  # the load driver or the machine failed too often
     "failed",  # the SUT did not start, produced wrong or no output, or failed even at the easiest value
     "measured",  # nothing was searched

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Metric = Literal[
-    "lag-trend",  # T 2.1: events/s by which the queue grows
+    "lag-trend",  # T 2.1: events/s by which the lag grows
     "latency-trend",  # T 2.2: seconds of event-time latency gained per second
     "output-error",  # T 1.1: |observed − expected| / expected
     "lag-growth",  # S §3.6: lag at the end − lag at the beginning, events

@@ -70,7 +70,7 @@ SUMMED = (
     "acknowledged",  # events that the SUT has acknowledged
     "acks",  # acknowledgements (micro-batch ends)
     "outputs",  # output rows that arrived
-    "firings",  # window results that were due in this second and came: all keys of one window share one latency
+    "firings",  # window results that were due in this second and came
     "negative",  # outputs whose latency came out negative; counted, never clamped
     "drops",  # connections to the queue that the SUT dropped
     "sut_cpu",  # microseconds of CPU used by the SUT

@@ -164,7 +164,7 @@ def _allowed(finding: Finding, objective: Objective | None, seconds: Mapping[str
         what = f"the latency may grow by {duration_text(threshold * SECOND)} per second"
     else:
         allowed = f"{share_text(threshold)} of the load" if objective.relative else format_rate(threshold)
-        what = f"the queue may grow by {allowed}"
+        what = f"the lag may grow by {allowed}"
     names = {"holds": f"passing {noun}", "fails": f"failing {noun}"}
     yield f"{what}, judged over " + " and ".join(f"{value} s at the {names[end]}" for end, value in seconds.items())
 

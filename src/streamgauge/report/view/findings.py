@@ -95,7 +95,7 @@ class TrialRow:
     seconds: int
     latency: str
     trend: str
-    """Growth of the queue as a share of the load."""
+    """Growth of the lag as a share of the load."""
     reason: str
     start: int
     """Which start of the system it is of, from one."""

@@ -77,7 +77,7 @@ def _capacity(judged: JudgedTrial) -> list[LimitingFactor]:
         LimitingFactor(
             "capacity",
             None,
-            f"it processed {format_rate(capacity.mean)} while its queue was growing "
+            f"it processed {format_rate(capacity.mean)} while its lag was growing "
             f"(95 % confidence interval {format_rate(capacity.low)} to {format_rate(capacity.high)})",
         )
     ]

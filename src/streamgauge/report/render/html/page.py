@@ -14,7 +14,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 VERDICTS = {
     "SUSTAINED": "every objective was met at this load",
-    "OVERLOADED": "an objective was missed at this load: the queue or the latency grew, or a limit was exceeded",
+    "OVERLOADED": "an objective was missed at this load: the lag or the latency grew, or a limit was exceeded",
     "FAILED": "the system under test crashed, stalled, disconnected, or its outputs were lost, duplicated or wrong",
     "INVALID": "the load driver or the machine failed: the trial proves nothing about the system under test and is "
     "repeated",

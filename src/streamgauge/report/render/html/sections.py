@@ -80,7 +80,7 @@ def _trials(finding: FindingView) -> Markup:
     several = any(row.start > 1 for row in finding.rows)
     heads: list[Child] = ["trial", *(["start"] if several else []), "purpose", "verdict", "reason", "role"]
     heads += [searched_name(finding)] if own_value else []
-    heads += ["load", "queue growth", "avg latency", "duration"]
+    heads += ["load", "lag growth", "avg latency", "duration"]
     return table(
         heads, (_trial(row, own_value, several) for row in finding.rows), numbers=6 if several else 5, class_="trials"
     )
@@ -118,8 +118,9 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
             "p",
             "Event-time latency is the time from the planned send time of the newest event of a window until its "
             "result was emitted, so it includes waiting in the queue. Processing-time latency starts when the system "
-            "read that event (with a broker: when the broker appended it). Statistics are over rows; all rows of one "
-            "window result have the same latency."
+            "read the event of the window that it read last. With a broker it starts when the broker appended this "
+            "event, so it includes waiting in the broker. Statistics are over rows, which are not independent: the "
+            "rows of one window result leave the system together."
             f"{' ' + as_sentence(note) if note else ''}",
             class_="hint",
         ),
