@@ -70,7 +70,8 @@ class Tree:
 
     def group_above(self, lowest: Ints, level: int) -> Ints:
         """The group of a level that contains these lowest groups, which count from 0."""
-        return self.first_groups[level] + lowest // self.children ** (self.height - 1 - level)
+        groups: Ints = self.first_groups[level] + lowest // self.children ** (self.height - 1 - level)
+        return groups
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from streamgauge.workloads.hierarchical_aggregation import HierarchicalAggregati
 def flattened(streams: Mapping[str, DataFrame], params: HierarchicalAggregationParams) -> DataFrame:
     """Each reading is joined with its lowest group and copied to every group that contains it.
 
-    The hierarchy repeats all groups of sensors in every period, so readings are joined only with records of the
-    same period: once the watermark has passed a period, no state of it is needed. A join of two streams accepts one column of
-    event-time, which is the period, so the due times of both sides become numbers.
+    The hierarchy repeats all groups of sensors in every period, so a reading is joined only with records of the same
+    period: once the watermark has passed a period, no state of it is needed. A join of two streams accepts one column
+    of event-time, which is the period, so the due times of both sides become numbers.
     """
     period = F.window("due", interval(params.beat)).alias("period")
     readings = with_watermark(streams["readings"], params.watermark)
