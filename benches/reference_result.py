@@ -8,7 +8,9 @@ import numpy as np
 from streamgauge.judge.outputs import compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
+from streamgauge.workloads.data.sensors import Readings
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
+from streamgauge.workloads.references.statistics import EventWindows, WindowStatistics
 from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
 
@@ -27,6 +29,18 @@ def events_per_second(distribution: str, gem_packs: int) -> float:
         sums = WindowSums(Purchases(params, plan, seed=1, origin=ORIGIN), params.window, params.slide)
         begin = time.process_time()
         sums.until({PURCHASE_STREAM.name: EVENTS})
+        seen.append(EVENTS / (time.process_time() - begin))
+    return statistics.median(seen)
+
+
+def statistics_per_second(sensors: int, window: int, slide: int) -> float:
+    """Median over repeats of the readings per second of CPU, at a million a second; times in seconds."""
+    plan = constant(1_000_000).plan(EVENTS * 1_000)
+    made, seen = Readings(sensors, plan, seed=1, origin=ORIGIN), list[float]()
+    for _ in range(REPEATS):
+        windows = EventWindows(plan, ORIGIN, window * SECOND, slide * SECOND)
+        begin = time.process_time()
+        WindowStatistics(made, windows).until(EVENTS)
         seen.append(EVENTS / (time.process_time() - begin))
     return statistics.median(seen)
 
@@ -51,6 +65,10 @@ def main() -> None:
     print(f"reference result, events per core second, 8s/4s windows (median of {REPEATS})")
     for distribution, gem_packs in SHAPES:
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")
+    print("six statistics per sensor and window, events per core second")
+    for sensors, window, slide in ((1_000, 4, 4), (100_000, 4, 4), (1_000, 8, 1)):
+        rate = format_rate(statistics_per_second(sensors, window, slide))
+        print(f"  {sensors:>15,} sensors, {window}s/{slide}s  {rate:>8}")
     print(
         f"outputs compared with it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 together"
     )

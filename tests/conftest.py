@@ -22,7 +22,7 @@ PARALLEL = {
     *("test_cli_kill", "test_cli_lookup", "test_cli_report", "test_cli_streams", "test_without_pyspark"),
     *("test_kafka_broker", "test_kafka_cli", "test_kafka_limits", "test_kafka_producers", "test_kafka_ranges"),
     *("test_kafka_records", "test_kafka_transactions", "test_large_specification", "test_launch"),
-    "test_one_row_in_a_million",
+    *("test_one_row_in_a_million", "test_spark_jobs_in_batch"),
 }
 MOST_SPOILED = 0.05
 _REPEATS = 2

@@ -67,6 +67,16 @@ import plain_python  # noqa: E402 - it is found only now
 EVENTS = int(os.environ.get("STREAMGAUGE_CONFORMANCE_EVENTS", "20000"))
 """Events of a whole trial of a row; `make soak` sets more."""
 RATE = 20_000.0
+SMALL: dict[str, Any] = {
+    "window": "200ms",
+    "slide": "100ms",
+    "gem_packs": 50,
+    "keys": 50,
+    "attribute": "second-mod-7",
+    "frequency": "100/s",
+    "moves": "20%",
+}
+"""Parameters with many windows and few keys, as a user writes them. A workload takes those that it has."""
 TIMEOUT = 120.0
 """Seconds that anything may take which a cold virtual machine on a busy core does."""
 RUN = f"conformance-{secrets.token_hex(3)}"
@@ -210,7 +220,7 @@ class Bench:
         folder.mkdir()
         workload = workloads()["windowed-aggregation" if row.workload == ANY_WORKLOAD else row.workload]
         allowance = f"{transports()[row.transport].allowance_ns}ns"
-        chosen = {"window": "200ms", "slide": "100ms", "gem_packs": 50, "watermark": allowance, **(params or {})}
+        chosen = {**SMALL, "watermark": allowance, **(params or {})}
         given = workload.params(**{k: v for k, v in chosen.items() if k in workload.params.model_fields})
         trial = Trial(
             number=self._trials,
@@ -353,7 +363,8 @@ def finish(processes: TrialProcesses, deployment: Deployment, events: int) -> Ou
 
     until(consumed, "the acknowledgement of all events")
     status = processes.status()
-    assert status.published == events
+    # each of several streams has a whole number of events
+    assert abs(status.published - events) < len(status.streams)
     acknowledged = {name: counts.acknowledged for name, counts in status.streams.items()}
     check = OutputCheck.of(processes.setup, plans_of_trial(processes.setup, 0))
     check = check.at(processes.wall_ns, acknowledged, acknowledged)

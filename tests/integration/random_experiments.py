@@ -80,7 +80,7 @@ class _Draw:
 
     def windows(self) -> tuple[Document, Document]:
         """A window with its slide and its watermark, and other lengths of both in which a limit is searched."""
-        slide = round(self.exponent(0.05, 30) * 1e9)
+        slide = 16_000_000 * math.ceil(self.exponent(0.05, 30) * 1e9 / 16e6)  # windows have a common divisor of 1 ms
         window = round(slide * self.rng.choice((1, 1.5, 2, 10)))
         times = {"window": f"{window}ns", "slide": f"{slide}ns", "watermark": self.time(1e-3, 20)}
         longer, shorter = [f"{window * n}ns" for n in (1, 2, 8)], [f"{slide // n}ns" for n in (8, 2, 1)]

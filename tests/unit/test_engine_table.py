@@ -8,6 +8,7 @@ import pytest
 from streamgauge.engines.contract import ANY_WORKLOAD, Engine, Job, Layout, Options, Requirement, Situation, Traits
 from streamgauge.engines.registry import engines
 from streamgauge.engines.simulated import SimulatedOptions
+from streamgauge.engines.spark.jobs.table import BUILT_IN
 from streamgauge.engines.table import (
     Request,
     Row,
@@ -68,6 +69,9 @@ def test_every_row_is_of_what_is_registered() -> None:
         Row("reference", "windowed-aggregation", "default", "queue", ""),
         *(Row("reference", "windowed-aggregation", "default", "kafka", form) for form in ("binary", "json", "avro")),
         *(Row("spark", w, v, "queue", "") for w in ("windowed-aggregation", "ingest") for v in ("naive", "panes")),
+        *(Row("spark", "database-storage", "rows", t, f) for t, f in (("queue", ""), ("kafka", "json"))),
+        Row("spark", "downsampling", "naive", "kafka", "avro"),
+        Row("spark", "time-attribute-aggregation", "panes", "queue", ""),
         *(Row("spark", "ingest", "naive", "kafka", form) for form in ("binary", "json", "avro")),
         Row("spark", ANY_WORKLOAD, "custom", "kafka", "avro"),
     ],
@@ -116,7 +120,7 @@ def test_a_job_must_have_the_workload_and_the_transport_together(
 
 def test_the_workloads_of_an_engine_are_those_that_it_names() -> None:
     assert workloads_of(engines()["reference"]) == frozenset({"windowed-aggregation"})
-    assert workloads_of(engines()["spark"]) == frozenset({"windowed-aggregation", "ingest"})
+    assert workloads_of(engines()["spark"]) == frozenset(job.workload for job in BUILT_IN)
     assert workloads_of(engines()["simulated"]) is None, "any"
 
 

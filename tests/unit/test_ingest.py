@@ -31,7 +31,7 @@ def test_what_is_lost_double_or_unknown_is_counted_by_number() -> None:
     assert (found.lost, found.duplicate, found.wrong, found.not_reached) == (2, 1, 1, 10)
 
 
-@pytest.mark.parametrize("name", ["windowed-aggregation", "ingest"])
+@pytest.mark.parametrize("name", sorted(workloads()))
 def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) -> None:
     workload = workloads()[name]
     output = workload.output(workload.params())
@@ -39,4 +39,4 @@ def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) ->
     assert set(output.identity) <= set(columns)
     assert columns["max_due"] == columns["max_ingested"] == "timestamp[us, tz=UTC]"
     assert output.window_column in (None, *columns)
-    assert output.one_output_per_event == (name == "ingest")
+    assert output.one_output_per_event == (name in ("ingest", "database-storage"))

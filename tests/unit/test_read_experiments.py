@@ -314,7 +314,8 @@ PICKY: dict[str, Engine] = {"picky": _Picky()}
 
 
 def test_an_engine_of_another_package_is_read_checked_and_written_like_a_built_in_one() -> None:
-    text = "name: x\nworkload: downsampling\nengine: {name: picky, heap: 2GiB, stages: [1s, 1500us]}\nfind: nothing\n"
+    text = "name: x\nworkload: {name: downsampling, window: 10s}\nfind: nothing\n"
+    text += "engine: {name: picky, heap: 2GiB, stages: [1s, 1500us]}\n"
     experiment = read(text, engines=PICKY)
     assert experiment.engines[0].options == {"heap": 2**31, "stages": [SECOND, 1_500_000]}
     assert read(write(experiment, PICKY), engines=PICKY) == experiment

@@ -114,6 +114,13 @@ def test_updates_need_a_sink_that_supports_them() -> None:
     assert "output_mode: update needs transport: kafka" in problem
 
 
+@pytest.mark.parametrize("workload", ["windowed-aggregation", "time-attribute-aggregation"])
+def test_panes_need_append_mode(workload: str) -> None:
+    (problem,) = said({"output_mode": "update", "variant": "panes"}, workload=workload)
+    assert problem.endswith("only with output_mode: append; set it, or set variant: naive")
+    assert said({"output_mode": "update", "variant": "naive"}, workload=workload) == []
+
+
 def test_spark_connects_to_the_transports_of_its_jobs() -> None:
     assert {transport for job in JOBS for transport in job.transports} == {*CONNECTIONS}
     for transport in CONNECTIONS:
@@ -149,14 +156,10 @@ def test_an_unknown_variant_is_refused_with_those_of_the_workload() -> None:
 
 @pytest.fixture
 def table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table with jobs of further workloads."""
+    """The table with a further job, as the first one of its workload."""
     kafka = frozenset({"kafka"})
-    more = (
-        BuiltIn("downsampling", "merged", "downsampling:merged", "in one step"),
-        BuiltIn("hierarchical-aggregation", "levels", "hierarchy:levels", "a query per level", kafka),
-        BuiltIn("hierarchical-aggregation", "flattened", "hierarchy:flattened", "a copy per group"),
-    )
-    monkeypatch.setattr(jobs_table, "BUILT_IN", (*BUILT_IN, *more))
+    more = (BuiltIn("hierarchical-aggregation", "levels", "hierarchy:levels", "a query per level", kafka),)
+    monkeypatch.setattr(jobs_table, "BUILT_IN", (*more, *BUILT_IN))
 
 
 @pytest.mark.usefixtures("table")
@@ -168,15 +171,14 @@ def test_a_row_of_the_table_is_all_that_a_variant_needs() -> None:
     assert "is not a variant of the workload windowed-aggregation" in problem
 
 
-@pytest.mark.usefixtures("table")
 def test_a_workload_with_one_variant_has_it_whether_a_file_states_naive_or_nothing() -> None:
-    for variant in ("", "naive", "merged"):
-        assert said({"variant": variant}, "queue", "downsampling") == []
-        job = job_of("downsampling", variant)
+    for variant in ("", "naive", "rows"):
+        assert said({"variant": variant}, "queue", "database-storage") == []
+        job = job_of("database-storage", variant)
         assert job is not None
-        assert job.variant == "merged"
-    (problem,) = said({"variant": "panes"}, "queue", "downsampling")
-    assert "set variant: merged, or remove it for merged" in problem
+        assert job.variant == "rows"
+    (problem,) = said({"variant": "panes"}, "queue", "database-storage")
+    assert "set variant: rows, or remove it for rows" in problem
 
 
 @pytest.mark.usefixtures("table")
@@ -194,3 +196,26 @@ def test_the_description_of_the_option_names_every_variant_and_what_it_does() ->
     for job in BUILT_IN:
         assert f"{job.variant} = {job.summary}" in described.partition(f"{job.workload}: ")[2].partition(";")[0]
     assert variants() == tuple(dict.fromkeys(job.variant for job in BUILT_IN))
+
+
+@pytest.mark.parametrize(
+    ("workload", "variant", "other"),
+    [
+        ("windowed-aggregation", "panes", ", or set variant: naive"),
+        ("time-attribute-aggregation", "panes", ", or set variant: naive"),
+        ("hierarchical-aggregation", "flattened", ""),
+    ],
+)
+def test_a_variant_that_combines_partial_results_is_refused_where_windows_need_not_fit(
+    workload: str, variant: str, other: str
+) -> None:
+    params = workloads()[workload].params()
+    for ranged in ("window", "slide"):
+        situation = Situation(
+            options=SparkOptions(variant=variant), workload=workload, params=(params, params), ranged=ranged
+        )
+        (problem,) = spark.check(situation)
+        assert problem == (
+            f"variant: {variant} needs windows that fit to its partial results, but find.between searches every "
+            f"{ranged} of a range. Use find.values with values that fit{other}"
+        )

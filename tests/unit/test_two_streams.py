@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_streams import TwoStreamParams, two_streams
+from two_streams import TwoStreamParams, TwoStreams, two_streams
 
 from streamgauge.model.profile import LoadProfile, constant, ramp, steps
 from streamgauge.model.streams import StreamPartition
@@ -20,7 +20,6 @@ from streamgauge.run.driver.send_schedule import (
 )
 from streamgauge.run.driver.specs import MILLI
 from streamgauge.workloads.contract import Inputs, Stream, Workload, has_reference, plans_of, profiles_of
-from streamgauge.workloads.database_storage import DatabaseStorageParams, database_storage
 from streamgauge.workloads.ingest import IngestParams, ingest
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams, windowed_aggregation
 
@@ -142,16 +141,22 @@ def test_what_can_be_checked_has_streams_and_a_reference_result() -> None:
     assert has_reference(WORKLOAD, PARAMS)
     assert has_reference(ingest, IngestParams())
     assert has_reference(windowed_aggregation, WindowedAggregationParams.from_resolved({"window": 1, "slide": 1}))
-    assert not has_reference(database_storage, DatabaseStorageParams())
+    assert not has_reference(Unmade(), PARAMS)
+
+
+class Unmade(TwoStreams):
+    """A workload whose events streamgauge cannot make."""
+
+    name = "unmade"
+
+    def streams(self, params: TwoStreamParams) -> tuple[Stream, ...]:
+        """None."""
+        return ()
 
 
 def test_a_workload_without_events_is_refused_by_the_load_generator() -> None:
-    params = DatabaseStorageParams()
-    with pytest.raises(ValueError, match="does not support the workload database-storage; it supports windowed-agg"):
-        require_streams(database_storage, params)
-    with pytest.raises(ValueError, match="database-storage cannot be made"):
-        database_storage.events(params, "records", inputs_of())
-    assert not database_storage.output(params).one_output_per_event
+    with pytest.raises(ValueError, match="does not support the workload unmade; it supports windowed-aggregation"):
+        require_streams(Unmade(), PARAMS)
 
 
 def test_only_an_output_that_is_known_by_the_number_of_its_event_is_one_per_event() -> None:

@@ -122,11 +122,21 @@ def _filled(array: pa.Array) -> Values:
     elif pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        objects = np.empty(len(array), object)
-        objects[:] = array.to_pylist()
-        return objects
+        return _objects(array)
     values: Values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     return values
+
+
+def _objects(array: pa.Array) -> Values:
+    """Values as Python objects. Equal texts are one object: names come many times, and each would be seventy bytes."""
+    if pa.types.is_string(array.type):
+        encoded = array.dictionary_encode()
+        texts = np.array([*encoded.dictionary.to_pylist(), None], object)
+        shared: Values = texts[encoded.indices.fill_null(len(texts) - 1).to_numpy(zero_copy_only=False)]
+        return shared
+    objects = np.empty(len(array), object)
+    objects[:] = array.to_pylist()
+    return objects
 
 
 def _without_decimals(array: pa.Array) -> pa.Array:

@@ -135,26 +135,6 @@ class WorkloadBase(Generic[P]):
         return max(1.0, params.window / params.period) if isinstance(params, Windowed) else 1.0
 
 
-class WithoutEvents(WorkloadBase[P]):
-    """A workload whose events cannot be made yet. Only simulated engines run it."""
-
-    def streams(self, params: P) -> tuple[Stream, ...]:
-        """No stream."""
-        return ()
-
-    def output(self, params: P) -> OutputContract:
-        """No columns."""
-        return OutputContract(schema=(), identity=(), window_column=None)
-
-    def events(self, params: P, stream: str, inputs: Inputs) -> EventSource:
-        """Raises an error: there is no stream."""
-        raise ValueError(f"the events of the workload {self.name} cannot be made yet")
-
-    def reference(self, params: P, inputs: Inputs) -> ReferenceResult | None:
-        """Outputs cannot be checked."""
-        return None
-
-
 def profiles_of(streams: Iterable[Stream], profile: LoadProfile) -> dict[str, LoadProfile]:
     """The load of each stream: the load of the trial times the share of the stream."""
     shares = {stream.name: stream.share for stream in streams if stream.share}

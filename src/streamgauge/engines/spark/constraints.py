@@ -55,16 +55,25 @@ def _variant(options: SparkOptions, situation: Situation[SparkOptions]) -> Itera
             f"variant: {job.variant} of {whose} needs transport: {' or '.join(sorted(job.transports))}; set it"
             + (f", or set variant: {' or '.join(others)}" if others else "")
         )
+    elif job is not None and job.chained and situation.ranged in ("window", "slide"):
+        others = [each for each in known if (other := job_of(name, each)) and not other.chained]
+        yield (
+            f"variant: {job.variant} needs windows that fit to its partial results, but find.between searches every "
+            f"{situation.ranged} of a range. Use find.values with values that fit"
+            + (f", or set variant: {' or '.join(others)}" if others else "")
+        )
+    elif job is not None and job.chained and options.output_mode == "update":
+        others = [each for each in known if (other := job_of(name, each)) and not other.chained]
+        yield (
+            f"variant: {job.variant} of {whose} has several operators with state, which Spark supports only with "
+            "output_mode: append; set it" + (f", or set variant: {' or '.join(others)}" if others else "")
+        )
 
 
 def _panes(situation: Situation[SparkOptions]) -> Iterator[str]:
     """Panes of one slide each are combined to windows, so the slide must divide the window."""
     if situation.ranged in ("window", "slide"):
-        yield (
-            "variant: panes needs a slide that divides the window, but find.between searches every "
-            f"{situation.ranged} of a range. Use find.values with values that fit, or set variant: naive"
-        )
-        return
+        return  # refused for every variant that combines partial results
     for params in situation.params:
         if isinstance(params, Sliding) and params.window % params.period:
             yield (

@@ -41,16 +41,41 @@ class BuiltIn(NamedTuple):
     summary: str
     """How it computes the workload, for the description of the option ``variant``."""
     transports: frozenset[str] = TRANSPORTS
+    chained: bool = False
+    """Whether several of its operators have state. Spark supports this only in append mode."""
 
 
 BUILT_IN = (
     BuiltIn("windowed-aggregation", "naive", "windowed_aggregation:naive", "one copy of each row per window"),
     BuiltIn(
-        "windowed-aggregation", "panes", "windowed_aggregation:panes", "partial sums per slide, combined into windows"
+        "windowed-aggregation",
+        "panes",
+        "windowed_aggregation:panes",
+        "partial sums per slide, combined into windows",
+        chained=True,
     ),
     # the same job by both names of the windowed aggregation, so that a file can change its workload only
     BuiltIn("ingest", "naive", "ingest:pass_through", "each event as it is"),
     BuiltIn("ingest", "panes", "ingest:pass_through", "the same"),
+    BuiltIn("database-storage", "rows", "database_storage:rows", "each reading as the row of a table"),
+    BuiltIn("downsampling", "naive", "downsampling:per_sensor", "one aggregation over tumbling windows"),
+    BuiltIn(
+        "time-attribute-aggregation", "naive", "time_attribute_aggregation:naive", "one copy of each row per window"
+    ),
+    BuiltIn(
+        "time-attribute-aggregation",
+        "panes",
+        "time_attribute_aggregation:panes",
+        "partial statistics per slide, combined into windows",
+        chained=True,
+    ),
+    BuiltIn(
+        "hierarchical-aggregation",
+        "flattened",
+        "hierarchical_aggregation:flattened",
+        "one query, with a copy of each reading for each group that contains its sensor",
+        chained=True,
+    ),
 )
 JOBS = (
     *(Job(each.workload, each.variant, each.transports) for each in BUILT_IN),
