@@ -8,9 +8,11 @@ import numpy as np
 from streamgauge.judge.outputs import compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
+from streamgauge.workloads.contract import Inputs, plans_of
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
 from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.windowed_join import WindowedJoinParams, windowed_join
 
 REPEATS = 5
 EVENTS = 10_000_000
@@ -27,6 +29,19 @@ def events_per_second(distribution: str, gem_packs: int) -> float:
         sums = WindowSums(Purchases(params, plan, seed=1, origin=ORIGIN), params.window, params.slide)
         begin = time.process_time()
         sums.until({PURCHASE_STREAM.name: EVENTS})
+        seen.append(EVENTS / (time.process_time() - begin))
+    return statistics.median(seen)
+
+
+def joined_per_second(selectivity: float) -> float:
+    """The same for the pairs of purchases and ads, with this share of purchases that find an ad."""
+    params = WindowedJoinParams.model_validate({"selectivity": selectivity})
+    plans = plans_of(windowed_join.streams(params), constant(1_000_000), EVENTS * 1_000)
+    seen = []
+    for _ in range(REPEATS):
+        pairs = windowed_join.reference(params, Inputs(plans, seed=1, origin_ns=ORIGIN))
+        begin = time.process_time()
+        pairs.until({name: plan.total for name, plan in plans.items()})
         seen.append(EVENTS / (time.process_time() - begin))
     return statistics.median(seen)
 
@@ -51,6 +66,8 @@ def main() -> None:
     print(f"reference result, events per core second, 8s/4s windows (median of {REPEATS})")
     for distribution, gem_packs in SHAPES:
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(events_per_second(distribution, gem_packs)):>8}")
+    for selectivity in (0.01, 1.0):
+        print(f"  pairs of the windowed join, {selectivity:.0%} {format_rate(joined_per_second(selectivity)):>8}")
     print(
         f"outputs compared with it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 together"
     )

@@ -54,7 +54,7 @@ from streamgauge.transports.contract import OpenTransport
 from streamgauge.transports.kafka.open_kafka import OpenKafka
 from streamgauge.transports.kafka.options import KafkaOptions
 from streamgauge.transports.registry import choice_of, transports
-from streamgauge.workloads.contract import Columns, Inputs
+from streamgauge.workloads.contract import Columns, Inputs, rows_of_job
 from streamgauge.workloads.parameters import Windowed
 from streamgauge.workloads.registry import workloads
 
@@ -75,6 +75,8 @@ KNOWN: dict[str, Engine] = {**engines(), plain_python.engine.name: plain_python.
 Ints = npt.NDArray[np.int64]
 Script = Callable[[TrialProcesses, Deployment], None]
 
+_JOIN = {"users": 500, "selectivity": "20%"}
+"""Many pairs, and some keys with several purchases and ads in one window."""
 JOB = """
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
@@ -210,7 +212,14 @@ class Bench:
         folder.mkdir()
         workload = workloads()["windowed-aggregation" if row.workload == ANY_WORKLOAD else row.workload]
         allowance = f"{transports()[row.transport].allowance_ns}ns"
-        chosen = {"window": "200ms", "slide": "100ms", "gem_packs": 50, "watermark": allowance, **(params or {})}
+        chosen = {
+            "window": "200ms",
+            "slide": "100ms",
+            "gem_packs": 50,
+            "watermark": allowance,
+            **_JOIN,
+            **(params or {}),
+        }
         given = workload.params(**{k: v for k, v in chosen.items() if k in workload.params.model_fields})
         trial = Trial(
             number=self._trials,
@@ -398,7 +407,8 @@ def expected(played: Played) -> tuple[Columns, npt.NDArray[np.bool_]]:
     plans = plans_of_trial(setup, 0)
     result = setup.workload.reference(setup.params, Inputs(plans, setup.trial.seed, played.origin))
     assert result is not None
-    rows, contract = result.until(played.published), setup.workload.output(setup.params)
+    rows = rows_of_job(result.until(played.published), early=setup.traits.emits_early)
+    contract = setup.workload.output(setup.params)
     count = len(rows[contract.identity[0]])
     if contract.one_output_per_event:
         return rows, np.ones(count, bool)

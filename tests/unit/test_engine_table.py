@@ -68,6 +68,7 @@ def test_every_row_is_of_what_is_registered() -> None:
         Row("reference", "windowed-aggregation", "default", "queue", ""),
         *(Row("reference", "windowed-aggregation", "default", "kafka", form) for form in ("binary", "json", "avro")),
         *(Row("spark", w, v, "queue", "") for w in ("windowed-aggregation", "ingest") for v in ("naive", "panes")),
+        *(Row("spark", "windowed-join", variant, "queue", "") for variant in ("union", "stream-stream")),
         *(Row("spark", "ingest", "naive", "kafka", form) for form in ("binary", "json", "avro")),
         Row("spark", ANY_WORKLOAD, "custom", "kafka", "avro"),
     ],
@@ -116,7 +117,7 @@ def test_a_job_must_have_the_workload_and_the_transport_together(
 
 def test_the_workloads_of_an_engine_are_those_that_it_names() -> None:
     assert workloads_of(engines()["reference"]) == frozenset({"windowed-aggregation"})
-    assert workloads_of(engines()["spark"]) == frozenset({"windowed-aggregation", "ingest"})
+    assert workloads_of(engines()["spark"]) == frozenset({"windowed-aggregation", "windowed-join", "ingest"})
     assert workloads_of(engines()["simulated"]) is None, "any"
 
 

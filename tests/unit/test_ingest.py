@@ -31,7 +31,7 @@ def test_what_is_lost_double_or_unknown_is_counted_by_number() -> None:
     assert (found.lost, found.duplicate, found.wrong, found.not_reached) == (2, 1, 1, 10)
 
 
-@pytest.mark.parametrize("name", ["windowed-aggregation", "ingest"])
+@pytest.mark.parametrize("name", ["windowed-aggregation", "windowed-join", "ingest"])
 def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) -> None:
     workload = workloads()[name]
     output = workload.output(workload.params())
@@ -40,3 +40,5 @@ def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) ->
     assert columns["max_due"] == columns["max_ingested"] == "timestamp[us, tz=UTC]"
     assert output.window_column in (None, *columns)
     assert output.one_output_per_event == (name == "ingest")
+    numbers = {"windowed-aggregation": [False], "windowed-join": [True, True], "ingest": [True]}
+    assert [stream.numbered for stream in workload.streams(workload.params())] == numbers[name]
