@@ -43,6 +43,7 @@ def main() -> None:
         rate = events_per_second(source_of(distribution=distribution, gem_packs=gem_packs))
         print(f"  {distribution:8} {gem_packs:>6,} keys  {format_rate(rate):>8}")
     print(f"  normal      100 keys  {format_rate(events_per_second(source_of(), 4)):>8}  as 4 partitions")
+    print(f"  normal      100 keys  {format_rate(events_per_second(source_of(hot=0.5))):>8}  half of them on a hot one")
     print("events of the windowed join, by the share of purchases that find an ad")
     for stream, selectivity in JOINED:
         rate = events_per_second(source_of(stream, selectivity=selectivity))

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from streamgauge.model.profile import Plan
 from streamgauge.model.streams import TIME, Column, Schema
 from streamgauge.workloads.contract import Columns, Stream
+from streamgauge.workloads.data.hot_keys import HotKeys
 from streamgauge.workloads.data.keys import Keys
 from streamgauge.workloads.data.offers import Offers
 from streamgauge.workloads.data.random import ROWS, CountedWords, Words, stream_state, words_at
@@ -45,6 +46,13 @@ _PRICES = np.uint64(HIGHEST_PRICE - LOWEST_PRICE + 1)
 _SCATTER = np.uint64(0xD6E8FEB86659FD93)  # odd, so that no bit of the word is lost
 
 
+def hot_keys(params: PurchaseParams, plan: Plan) -> HotKeys | None:
+    """The hot gem packs of a stream with this plan; None if no gem pack is hot."""
+    if not params.hot:
+        return None
+    return HotKeys(params.hot, params.hot_packs, params.hot_period, params.gem_packs, plan)
+
+
 @dataclass(frozen=True)
 class Purchases:
     """One stream of purchases, any range of which can be made without those before it.
@@ -72,12 +80,14 @@ class Purchases:
         size = min(len(due), ROWS)
         counter = CountedWords(stream_state(self.seed, self.stream), stride, size)
         keys = Keys(self.params.distribution, self.params.gem_packs, size, np.int32)
-        spare = np.empty(size, np.uint64)
+        hot, spare = hot_keys(self.params, self.plan), np.empty(size, np.uint64)
         for low in range(0, len(due), ROWS):
             high = min(low + ROWS, len(due))
             words = counter.words(first + low * stride, high - low)
             work = spare[: len(words)]
             keys.fill(words, packs[low:high])
+            if hot is not None:
+                hot.fill(words, first + low * stride, stride, packs[low:high])
             self._fill_buyers(words, first + low * stride, stride, work, users[low:high])
             _fill_prices(words, 0, work, prices[low:high])
         return {"user_id": users, "gem_pack_id": packs, "price": prices, "due": due}
@@ -103,10 +113,13 @@ class Purchases:
         counter = CountedWords(stream_state(self.seed, self.stream), 1, size)
         keys = Keys(self.params.distribution, self.params.gem_packs, size, np.int64)
         work, packs, prices = np.empty(size, np.uint64), np.empty(size, np.int64), np.empty(size, np.int64)
+        hot = hot_keys(self.params, self.plan)
         for low in range(start, stop, ROWS):
             rows = min(ROWS, stop - low)
             words = counter.words(low, rows)
             keys.fill(words, packs[:rows])
+            if hot is not None:
+                hot.fill(words, low, 1, packs[:rows])
             _fill_prices(words, more, work[:rows], prices[:rows])
             yield low, packs[:rows], prices[:rows]
 
@@ -127,11 +140,13 @@ class Ads:
         size = min(len(due), ROWS)
         counter = CountedWords(stream_state(self.purchases.seed, self.stream), stride, size)
         keys = Keys(params.distribution, params.gem_packs, size, np.int32)
-        spare = np.empty(size, np.uint64)
+        hot, spare = hot_keys(params, self.plan), np.empty(size, np.uint64)
         for low in range(0, len(due), ROWS):
             high = min(low + ROWS, len(due))
             words = counter.words(first + low * stride, high - low)
             keys.fill(words, packs[low:high])
+            if hot is not None:
+                hot.fill(words, first + low * stride, stride, packs[low:high])
             _fill_users(words, params.users, spare[: len(words)], users[low:high])
             users[low:high] += params.users
             self._fill_matching(keys, first + low * stride, stride, users[low:high], packs[low:high])
@@ -150,6 +165,9 @@ class Ads:
         words = words_at(stream_state(self.purchases.seed, self.purchases.stream), bought)
         places, found = (numbers - first) // stride, np.empty(len(words), packs.dtype)
         keys.fill(words, found)
+        hot = hot_keys(self.purchases.params, self.purchases.plan)
+        if hot is not None:
+            hot.fill_at(words, bought, found)
         packs[places], users[places] = found, _users(words, offers.buyers)
 
 
