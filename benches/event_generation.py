@@ -6,30 +6,40 @@ from collections.abc import Iterator
 
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
-from streamgauge.workloads.contract import EventSource, Inputs
+from streamgauge.workloads.contract import EventSource, Inputs, plans_of
 from streamgauge.workloads.data.sensors import Readings
-from streamgauge.workloads.data.shopping import Purchases
 from streamgauge.workloads.hierarchical_aggregation import HierarchicalAggregationParams, memberships_of
-from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.windowed_join import WindowedJoinParams, windowed_join
 
 REPEATS = 7
 EVENTS = 4_000_000
 BATCH = 50_000
 PLAN, ORIGIN = constant(1_000_000).plan(EVENTS * 1_000), 1_700_000_000 * SECOND
 SHAPES = (("normal", 100), ("normal", 10_000), ("uniform", 100), ("zipf", 1_000), ("single", 1))
+JOINED = (("purchases", 1.0), ("purchases", 0.01), ("ads", 0.01), ("ads", 1.0))
+"""Streams of the windowed join, with the share of purchases that find an ad."""
 
 
 def sources() -> Iterator[tuple[str, EventSource]]:
     """Every stream that is made of numbers, with the shapes that its keys can have."""
     for distribution, packs in SHAPES:
-        params = WindowedAggregationParams.model_validate({"distribution": distribution, "gem_packs": packs})
-        name = f"purchases, {format_count(packs)} keys, {distribution}"
-        yield name, Purchases(params, PLAN, seed=1, origin=ORIGIN)
+        made = joined("purchases", distribution=distribution, gem_packs=packs)
+        yield f"purchases, {format_count(packs)} keys, {distribution}", made
+    yield "purchases, half on a hot key", joined("purchases", hot=0.5)
+    for stream, selectivity in JOINED:
+        yield f"{stream}, {selectivity:.0%} with a partner", joined(stream, selectivity=selectivity)
     for sensors in (1, 1_000, 1_000_000):
         yield f"readings, {format_count(sensors)} sensors", Readings(sensors, PLAN, seed=1, origin=ORIGIN)
     tree = HierarchicalAggregationParams.model_validate({"children": 10, "height": 5, "moves": "1%"})
     inputs = Inputs({"hierarchy": PLAN}, 1, ORIGIN)
     yield f"hierarchy, {format_count(tree.tree.sensors)} sensors", memberships_of(tree, inputs)
+
+
+def joined(stream: str, **params: object) -> EventSource:
+    """Events of the windowed join. If all purchases find an ad, they are made as those of the windowed aggregation."""
+    chosen = WindowedJoinParams.model_validate({"selectivity": 1.0, **params})
+    plans = plans_of(windowed_join.streams(chosen), constant(2_000_000), EVENTS * 1_000)
+    return windowed_join.events(chosen, stream, Inputs(plans, seed=1, origin_ns=ORIGIN))
 
 
 def events_per_second(source: EventSource, partitions: int = 1) -> float:

@@ -8,11 +8,13 @@ import numpy as np
 from streamgauge.judge.outputs import compare_outputs
 from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
+from streamgauge.workloads.contract import Inputs, plans_of
 from streamgauge.workloads.data.sensors import Readings
 from streamgauge.workloads.data.shopping import PURCHASE_STREAM, Purchases
 from streamgauge.workloads.references.statistics import EventWindows, WindowStatistics
 from streamgauge.workloads.references.window_sums import WindowSums
 from streamgauge.workloads.windowed_aggregation import WindowedAggregationParams
+from streamgauge.workloads.windowed_join import WindowedJoinParams, windowed_join
 
 REPEATS = 5
 EVENTS = 10_000_000
@@ -45,6 +47,19 @@ def statistics_per_second(sensors: int, window: int, slide: int) -> float:
     return statistics.median(seen)
 
 
+def joined_per_second(selectivity: float) -> float:
+    """The same for the pairs of purchases and ads, with this share of purchases that find an ad."""
+    params = WindowedJoinParams.model_validate({"selectivity": selectivity})
+    plans = plans_of(windowed_join.streams(params), constant(1_000_000), EVENTS * 1_000)
+    seen = []
+    for _ in range(REPEATS):
+        pairs = windowed_join.reference(params, Inputs(plans, seed=1, origin_ns=ORIGIN))
+        begin = time.process_time()
+        pairs.until({name: plan.total for name, plan in plans.items()})
+        seen.append(EVENTS / (time.process_time() - begin))
+    return statistics.median(seen)
+
+
 def rows_checked_per_second() -> float:
     """Median over repeats of the output rows compared with the result per second of CPU; a million of them."""
     start = np.repeat(np.arange(1000, dtype=np.int64) * 4_000_000, 1000)
@@ -69,6 +84,8 @@ def main() -> None:
     for sensors, window, slide in ((1_000, 4, 4), (100_000, 4, 4), (1_000, 8, 1)):
         rate = format_rate(statistics_per_second(sensors, window, slide))
         print(f"  {sensors:>15,} sensors, {window}s/{slide}s  {rate:>8}")
+    for selectivity in (0.01, 1.0):
+        print(f"  pairs of the windowed join, {selectivity:.0%} {format_rate(joined_per_second(selectivity)):>8}")
     print(
         f"outputs compared with it: {format_count(rows_checked_per_second())} rows per core second, 1,000,000 together"
     )

@@ -54,7 +54,7 @@ from streamgauge.transports.contract import OpenTransport
 from streamgauge.transports.kafka.open_kafka import OpenKafka
 from streamgauge.transports.kafka.options import KafkaOptions
 from streamgauge.transports.registry import choice_of, transports
-from streamgauge.workloads.contract import Columns, Inputs
+from streamgauge.workloads.contract import Columns, Inputs, rows_of_job
 from streamgauge.workloads.parameters import Windowed
 from streamgauge.workloads.registry import workloads
 
@@ -75,8 +75,10 @@ SMALL: dict[str, Any] = {
     "attribute": "second-mod-7",
     "frequency": "100/s",
     "moves": "20%",
+    "users": 500,
+    "selectivity": "20%",
 }
-"""Parameters with many windows and few keys, as a user writes them. A workload takes those that it has."""
+"""Parameters with many windows, few keys and many pairs, as a user writes them. A workload takes those that it has."""
 TIMEOUT = 120.0
 """Seconds that anything may take which a cold virtual machine on a busy core does."""
 RUN = f"conformance-{secrets.token_hex(3)}"
@@ -409,7 +411,8 @@ def expected(played: Played) -> tuple[Columns, npt.NDArray[np.bool_]]:
     plans = plans_of_trial(setup, 0)
     result = setup.workload.reference(setup.params, Inputs(plans, setup.trial.seed, played.origin))
     assert result is not None
-    rows, contract = result.until(played.published), setup.workload.output(setup.params)
+    rows = rows_of_job(result.until(played.published), early=setup.traits.emits_early)
+    contract = setup.workload.output(setup.params)
     count = len(rows[contract.identity[0]])
     if contract.one_output_per_event:
         return rows, np.ones(count, bool)

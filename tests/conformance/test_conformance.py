@@ -16,6 +16,7 @@ from streamgauge.engines.table import Row, rows
 from streamgauge.processes.placement import assign_cores
 from streamgauge.run.monitor.monitor import available
 from streamgauge.transports.registry import transports
+from streamgauge.workloads.registry import workloads
 
 pytestmark = [
     pytest.mark.realtime,
@@ -27,6 +28,7 @@ pytestmark = [
 SHORT = {
     ("reference", "windowed-aggregation", "default", "queue", ""),
     ("spark", "windowed-aggregation", "naive", "queue", ""),
+    ("spark", "windowed-join", "union", "queue", ""),
     ("reference", "windowed-aggregation", "default", "kafka", "binary"),
     ("spark", "windowed-aggregation", "naive", "kafka", "binary"),
     ("plain-python", "windowed-aggregation", "default", "kafka", "binary"),
@@ -84,9 +86,11 @@ def test_the_outputs_of_a_users_job_equal_those_of_the_users_reference(bench: Be
 
 
 @pytest.mark.parametrize("row", _params(CHECKED, SHORT))
-def test_a_single_event_and_an_empty_partition(bench: Bench, row: Row) -> None:
-    played = bench.play(row, events=1, partitions=2, params={"window": "10s", "slide": "10s"})
-    assert set(played.acknowledged.values()) == {1}
+def test_a_single_event_of_each_stream_and_an_empty_partition(bench: Bench, row: Row) -> None:
+    workload = workloads()[row.workload]
+    streams = len(workload.streams(workload.params()))
+    played = bench.play(row, events=streams, partitions=2, params={"window": "10s", "slide": "10s"})
+    assert [*played.acknowledged.values()] == [1] * streams
     assert_exact(played, empty=True)
 
 

@@ -18,7 +18,14 @@ from streamgauge.store.journal import NumberedParts
 from streamgauge.workloads.contract import Columns, Workload, plans_of
 
 LOAD, ORIGIN, HORIZON = 20_000.0, 1_700_000_000 * SECOND, 4_000 * SECOND
-PARAMS = {"window": "10ms", "slide": "10ms", "gem_packs": 50, "keys": 100, "frequency": "1000/s"}
+PARAMS = {
+    "window": "10ms",
+    "slide": "10ms",
+    "gem_packs": 50,
+    "keys": 100,
+    "frequency": "1000/s",
+    "selectivity": "100%",
+}
 """Many small windows. What a workload does not have is omitted."""
 PARTS = 20
 KINDS = {"text": pa.string()}

@@ -40,12 +40,15 @@ def plain(stream: Purchases, window: int, slide: int, events: int) -> list[Row]:
 def questions(draw: st.DrawFn) -> tuple[WindowedAggregationParams, Purchases]:
     window = draw(st.integers(1, 3_000_000))
     slide = draw(st.integers(max(1, window // 12), window))
+    packs, shape = draw(st.integers(1, 30)), draw(st.sampled_from(["normal", "uniform", "zipf", "single"]))
     params = WindowedAggregationParams.model_validate(
         {
             "window": f"{window}us",
             "slide": f"{slide}us",
-            "gem_packs": draw(st.integers(1, 30)),
-            "distribution": draw(st.sampled_from(["normal", "uniform", "zipf", "single"])),
+            "gem_packs": packs,
+            "distribution": shape,
+            "hot": draw(st.sampled_from([0, 0.5])) if packs > 1 and shape != "single" else 0,
+            "hot_period": f"{draw(st.integers(1, 2_000))}ms",
         }
     )
     pieces = st.lists(st.tuples(st.integers(1, SECOND), st.floats(0, 120)), min_size=1, max_size=4)

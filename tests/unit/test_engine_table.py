@@ -72,6 +72,7 @@ def test_every_row_is_of_what_is_registered() -> None:
         *(Row("spark", "database-storage", "rows", t, f) for t, f in (("queue", ""), ("kafka", "json"))),
         Row("spark", "downsampling", "naive", "kafka", "avro"),
         Row("spark", "time-attribute-aggregation", "panes", "queue", ""),
+        *(Row("spark", "windowed-join", variant, "queue", "") for variant in ("union", "stream-stream")),
         *(Row("spark", "ingest", "naive", "kafka", form) for form in ("binary", "json", "avro")),
         Row("spark", ANY_WORKLOAD, "custom", "kafka", "avro"),
     ],

@@ -1,7 +1,7 @@
 """The seconds that `plan` estimates, against the clock of a real run.
 
-The figures are those of the guide "Your own function": `streamgauge calibrate`, then `streamgauge run my.yaml` on two
-virtual cores. They are from `run.json`, from the `phases` in the manifests of its trials, and from `findings.json`.
+The figures are those of `streamgauge run quickstart` on two virtual cores. They are from `run.json`, from the `phases`
+in the manifests of its trials, and from `findings.json`.
 """
 
 from dataclasses import dataclass, replace
@@ -13,12 +13,12 @@ from streamgauge.engines.registry import engines
 from streamgauge.parse import read
 
 EXPERIMENT = """\
-name: my-first
+name: quickstart
 workload: {name: windowed-aggregation, window: 8s, slide: 4s}
-engine: {name: spark}
+engine: {name: spark, trigger: 2s}
 find: sustainable-throughput
-load: {between: [10k/s, 50M/s]}
-trial: {duration: 30s, warmup: auto, limit: 90s}
+load: {between: [50k/s, 20M/s]}
+trial: {duration: 30s, warmup: 5s, limit: 60s}
 """
 
 
@@ -32,14 +32,17 @@ class Recorded:
     checking: float
 
 
-FIRST_LOAD, CONCLUDED = 105.5, 480.5
+FIRST_LOAD, CONCLUDED = 70.3, 458.9
 """Seconds from the creation of the run: until the load of its first trial began, and until its result was written."""
 TRIALS = (
-    Recorded(2.97, 43.02, 27.72, 0.14),
-    Recorded(2.71, 76.06, 47.63, 0.10),
-    Recorded(2.74, 47.09, 31.87, 0.10),
-    Recorded(3.01, 24.04, 20.24, 0.07),
-    Recorded(2.26, 24.04, 20.92, 0.07),
+    Recorded(2.66, 29.07, 6.45, 0.05),
+    Recorded(2.01, 41.08, 5.18, 0.05),
+    Recorded(2.21, 36.11, 4.84, 0.05),
+    Recorded(2.05, 66.10, 1.94, 0.04),
+    Recorded(3.37, 62.05, 1.92, 0.05),
+    Recorded(2.98, 47.04, 5.14, 0.05),
+    Recorded(2.00, 21.09, 1.05, 0.05),
+    Recorded(2.70, 36.05, 4.78, 0.05),
 )
 FACTOR = 1.5
 

@@ -68,6 +68,31 @@ def test_case_19_the_result_states_how_long_micro_batches_were_against_the_trigg
     assert "trigger" not in said(replace(RUN, trials=(untriggered, *TRIALS[1:])))
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "sentence"),
+    [
+        (1.00e6, 1.25e6, "fell by 20 % from the first to the last confirmation, so the system was not warm yet in the"),
+        (1.00e6, 1.00e6, "fell by 0 % from the first to the last confirmation, so the warm-up was long enough"),
+        (1.00e6, 0.80e6, "rose by 25 % from the first to the last confirmation, so the warm-up was long enough"),
+    ],
+)
+def test_case_19_after_a_growing_load_the_trials_show_whether_the_system_was_warm(
+    first: float, last: float, sentence: str
+) -> None:
+    grown = replace(WARM, warm_up=WarmUp(seconds=40, estimated_limit=1e6))
+    rates = [first, *[last] * (len(TRIALS) - 1)]
+    trials = tuple(
+        replace(
+            t,
+            trial=replace(t.trial, ask=replace(t.trial.ask, purpose="confirm")),
+            facts=grown,
+            measurement=replace(t.measurement, carries=rate),
+        )
+        for t, rate in zip(TRIALS, rates, strict=True)
+    )
+    assert sentence in said(replace(RUN, trials=trials))
+
+
 def test_case_19_the_result_states_whether_the_warm_up_became_steady() -> None:
     assert "the warm-up of the system became steady after 45 s" in said()
     cold = held(facts=replace(BATCHES, warm_up=WarmUp(seconds=60, steady=False)))

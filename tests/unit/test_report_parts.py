@@ -18,7 +18,7 @@ from streamgauge.model.units import SECOND
 from streamgauge.report.view import paper_figures
 from streamgauge.report.view.charts import MOST_POINTS, MOST_TRIALS, all_charts, chart_data, charted_trials
 from streamgauge.report.view.findings import outputs_checked
-from streamgauge.report.view.latency import PERCENTILES, UNSUPPORTED, footnote, format_latency, latency_lines
+from streamgauge.report.view.latency import PERCENTILES, UNSUPPORTED, early, footnote, format_latency, latency_lines
 from streamgauge.report.view.limits import busy_share, limits_of
 from streamgauge.report.view.run_report import JudgedTrial
 from streamgauge.report.view.setup import measured_on, settings
@@ -204,6 +204,16 @@ class TestWhatWasChecked:
         assert "no trial was finished" in outputs_checked([])
 
 
+class TestEarlyOutputs:
+    def test_the_report_states_that_latencies_of_early_rows_have_another_meaning(self) -> None:
+        assert early(FINDING, REPORT.trials) == ""
+        trials = [
+            replace(trial, facts=replace(trial.facts, engine=replace(trial.facts.engine, emits_early=True)))
+            for trial in REPORT.trials
+        ]
+        assert early(FINDING, trials).startswith("the job emits rows before their window is complete")
+
+
 class TestWhereTheSecondsWent:
     def test_phases_are_used_where_they_are_written_down(self) -> None:
         spent = time_breakdown(replace(REPORT, trials=REPORT.trials[2:3]))
@@ -369,9 +379,11 @@ class TestCharts:
 
 class TestKarimov:
     def test_the_tables_are_the_published_ones(self) -> None:
-        assert paper_figures.THROUGHPUT["Spark"] == (380_000, 640_000, 910_000)
-        assert len(paper_figures.LATENCY) == 18
-        rows = {(row.system, row.share, row.nodes): row for row in paper_figures.LATENCY}
+        sums, joins = (paper_figures.PUBLISHED[name] for name in ("windowed-aggregation", "windowed-join"))
+        assert sums.throughput["Spark"] == (380_000, 640_000, 910_000)
+        assert joins.throughput == {"Spark": (360_000, 630_000, 940_000), "Flink": (850_000, 1_120_000, 1_190_000)}
+        assert (len(sums.latency), len(joins.latency)) == (18, 12)
+        rows = {(row.system, row.share, row.nodes): row for row in sums.latency}
         spark = rows["Spark", "90%", 4]
         assert (spark.average, spark.least, spark.most, spark.p90, spark.p95, spark.p99) == (
             2.8,
@@ -385,5 +397,5 @@ class TestKarimov:
         assert rows["Storm", "90%", 8].p95 == 5
 
     def test_latencies_of_a_row_are_in_order(self) -> None:
-        for row in paper_figures.LATENCY:
+        for row in (row for tables in paper_figures.PUBLISHED.values() for row in tables.latency):
             assert row.least <= row.average <= row.p90 <= row.p95 <= row.p99 <= row.most

@@ -143,6 +143,17 @@ def test_every_variant_of_the_table_is_taken_and_so_is_none(workload: str, varia
     assert job.variant == (variant or "naive"), "the first one that is listed is the default"
 
 
+@pytest.mark.parametrize(("variant", "early"), [("", False), ("union", False), ("stream-stream", True)])
+def test_a_variant_of_the_join_that_emits_early_runs_only_in_append_mode(variant: str, early: bool) -> None:
+    options = {"variant": variant}
+    assert said(options, "queue", "windowed-join") == []
+    assert spark.traits(SparkOptions(**options)).emits_early == early
+    refused = said({**options, "output_mode": "update"}, "kafka", "windowed-join")
+    assert [("joins two streams" in problem, "output_mode: append" in problem) for problem in refused] == (
+        [(True, True)] if early else []
+    )
+
+
 def test_an_unknown_variant_is_refused_with_those_of_the_workload() -> None:
     assert said({"variant": "fast"}, "queue") == [
         "variant: 'fast' is not a variant of the workload windowed-aggregation; set variant: naive or panes, or remove "

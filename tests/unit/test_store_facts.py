@@ -39,6 +39,7 @@ FULL = TrialFacts(
         outputs=(("window_end", "timestamp"), ("total", "int64")),
         queue="published − position last reported",
         unchecked_job=True,
+        emits_early=True,
     ),
     transport=TransportFacts("kafka", SENTENCE, {"brokers": 1, "warm": [3, 5]}, ClockDifference(-0.25, 0.5, 42)),
     placement="the driver on core 0, the system under test on core 1",

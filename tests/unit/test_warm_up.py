@@ -112,18 +112,6 @@ def test_a_load_that_is_far_too_high_from_its_beginning_ends_before_it_fills_the
     assert probe.estimate == pytest.approx(1.05 * 200_000, rel=0.01)
 
 
-def test_a_system_is_steady_if_its_last_events_cost_what_those_before_them_did() -> None:
-    probe, load = LimitProbe(trigger=2.0, cores=1), [100_000] * 15
-    falling = grown(load, costs=1.0)
-    used = np.repeat([600_000, 300_000, 150_000], 5)
-    columns = {name: falling[name] for name in ("published", "ack_time", "queue")}
-    probe.decided(Seconds(0, {**columns, "acknowledged": np.array(load), "sut_cpu": used}))
-    assert (probe.finite_costs, probe.steady) == ((6.0, 3.0, 1.5), False)
-    used[10:] = 280_000
-    probe.decided(Seconds(0, {**columns, "acknowledged": np.array(load), "sut_cpu": used}))
-    assert probe.steady
-
-
 def test_a_growing_load_begins_at_that_of_a_warm_up_and_doubles_every_six_seconds() -> None:
     growing = growing_load_trial(replace(trial(), options={"trigger": SECOND}), SPARK)
     rates = [growing.profile.mean_between(second * SECOND, (second + 1) * SECOND) for second in (0, 7, 13, 19)]

@@ -158,6 +158,8 @@ class Traits:
     """A window may be emitted many times, and its last row must be right."""
     closes_windows: bool = True
     """It emits a window of the workload once, when it is final."""
+    emits_early: bool = False
+    """It emits rows before their window is complete, each once: ``max_due`` is that of the events of the row."""
     shared: bool = False
     """One system of it serves many trials."""
     warm_load: float = 0.0

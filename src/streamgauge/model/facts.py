@@ -35,6 +35,8 @@ class EngineFacts:
     """The job is a function of the user, and no function of the user computes its expected results."""
     describe_failed: str = ""
     """Why the engine could not describe itself."""
+    emits_early: bool = False
+    """The job emits rows before their window is complete, so their latency has no wait for the end of the window."""
 
 
 @dataclass(frozen=True, slots=True)

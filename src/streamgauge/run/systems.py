@@ -138,7 +138,6 @@ class SystemPool:
                 seconds=float(lasted),
                 load=traits.warm_load,
                 cost_us=probe.finite_costs,
-                steady=probe.steady,
             )
         return probe.estimate
 

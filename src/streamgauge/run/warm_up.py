@@ -40,8 +40,6 @@ machine continues for minutes. Measured values: 1.04 to 1.11."""
 _BEHIND, _FAR_BEHIND = 1.5, 10.0
 """Triggers of load that wait to be taken when it has fallen behind; one trigger waits while it keeps up. And seconds of
 load that wait if the load was far too high from its beginning: more would only fill the memory."""
-_SETTLED = 0.1
-"""A growing load has warmed a system up if the last stretch costs at most this share less than the one before."""
 
 
 @dataclass(slots=True)
@@ -130,12 +128,6 @@ class LimitProbe:
     def finite_costs(self) -> tuple[float, ...]:
         """Microseconds of CPU time per event, from one part of the growing load to the next."""
         return _rounded(self.costs)
-
-    @property
-    def steady(self) -> bool:
-        """Whether an event cost nearly as much in the last stretch as in the one before."""
-        last = self.costs[-2:]
-        return len(last) == 2 and all(map(math.isfinite, last)) and last[1] >= (1 - _SETTLED) * last[0]
 
 
 def _stretches(seconds: Seconds) -> list[float]:

@@ -37,6 +37,7 @@ _ENGINE = {
     "queue": "queue_is",
     "unchecked_job": "unchecked_job",
     "describe_failed": "describe_failed",
+    "emits_early": "emits_early",
 }
 """Fields of EngineFacts → keys. Its settings have separate keys."""
 _TRIAL = {field.name: field.name for field in fields(TrialFacts) if field.name != "engine"} | {
@@ -115,6 +116,7 @@ def _engine(stored: Mapping[str, Any]) -> EngineFacts:
         queue=_text(stored.get("queue_is")),
         unchecked_job=stored.get("unchecked_job") is True,
         describe_failed=_text(stored.get("describe_failed")),
+        emits_early=stored.get("emits_early") is True,
     )
 
 

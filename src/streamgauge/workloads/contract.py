@@ -10,7 +10,7 @@ import numpy.typing as npt
 from streamgauge.model.experiment import Dimension
 from streamgauge.model.options import Params
 from streamgauge.model.profile import LoadProfile, Plan, constant, scaled
-from streamgauge.model.streams import Schema
+from streamgauge.model.streams import MAX_DUE, Schema
 from streamgauge.model.units import SECOND
 from streamgauge.workloads.parameters import Sensors, Windowed
 
@@ -19,6 +19,8 @@ Columns = Mapping[str, npt.NDArray[Any]]
 
 SEQUENCE = "sequence"
 """The column with the number of an event in its stream."""
+EARLY_MAX_DUE = "early_max_due"
+"""A column of reference results: ``max_due`` of a row that a job emits before its window is complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class Stream:
     """The column with the key of an event; None: events have no key."""
     share: float = 1.0
     """Share of the load. The shares of all streams add up to 1; 0: the job writes this stream itself."""
+    numbered: bool = False
+    """Whether outputs contain the numbers of these events, so that a job needs them in a column ``sequence``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,15 @@ class ReferenceResult(Protocol):
 
     def until(self, events: Mapping[str, int]) -> Columns:
         """The expected rows if each stream ended after so many events."""
+
+
+def rows_of_job(rows: Columns, *, early: bool) -> Columns:
+    """The expected rows as a job emits them: ``early`` is before their window is complete.
+
+    Such a row is made from fewer events, so its latest event is another one. All other columns are the same.
+    """
+    moments = {MAX_DUE: rows[EARLY_MAX_DUE]} if early and EARLY_MAX_DUE in rows else {}
+    return {name: column for name, column in rows.items() if name != EARLY_MAX_DUE} | moments
 
 
 P = TypeVar("P", bound=Params)

@@ -1,13 +1,13 @@
 """Theodolite's UC1, which is also the sink of the study in ``papers.SCALABILITY``: convert each record and store it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from streamgauge.model import papers
 from streamgauge.model.streams import TIME, Column
-from streamgauge.workloads.contract import SEQUENCE, Columns, Inputs, OutputContract, ReferenceResult
+from streamgauge.workloads.contract import SEQUENCE, Columns, Inputs, OutputContract, ReferenceResult, Stream
 from streamgauge.workloads.data.sensors import READING_STREAM, Readings, ReadingsWorkload, readings_of
 from streamgauge.workloads.parameters import FREQUENCY, KEYS, Sensors
 
@@ -67,6 +67,10 @@ class DatabaseStorage(ReadingsWorkload[DatabaseStorageParams]):
     paper = f"{papers.THEODOLITE} UC1"
     params = DatabaseStorageParams
     dimensions = (KEYS, FREQUENCY)
+
+    def streams(self, params: DatabaseStorageParams) -> tuple[Stream, ...]:
+        """The readings, with their numbers."""
+        return (replace(READING_STREAM, numbered=True),)
 
     def output(self, params: DatabaseStorageParams) -> OutputContract:
         """A row per reading."""

@@ -2,7 +2,7 @@
 the reading and writing of an engine cost, before any work is done on the events."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,8 +59,8 @@ class Ingest(WorkloadBase[IngestParams]):
     dimensions = (GEM_PACKS, USERS)
 
     def streams(self, params: IngestParams) -> tuple[Stream, ...]:
-        """The purchases."""
-        return (PURCHASE_STREAM,)
+        """The purchases, with their numbers."""
+        return (replace(PURCHASE_STREAM, numbered=True),)
 
     def output(self, params: IngestParams) -> OutputContract:
         """Each event once."""

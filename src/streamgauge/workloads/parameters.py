@@ -6,7 +6,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from streamgauge.model.experiment import Dimension
-from streamgauge.model.options import Count, Duration, Params, Rate
+from streamgauge.model.options import Count, Duration, Params, Rate, Share
 from streamgauge.model.units import format_duration
 from streamgauge.workloads.data.keys import Distribution, distribution_problem
 
@@ -90,6 +90,13 @@ class PurchaseParams(Params):
         description="how purchases are distributed over gem packs: normal, uniform, zipf, or single = all on one "
         "(Karimov's experiment 4)",
     )
+    hot: Share = Field(
+        default=0.0, ge=0, le=1, description="share of the events that go to hot gem packs; 0 = no gem pack is hot"
+    )
+    hot_packs: Count = Field(default=1, ge=1, le=10**9, description="number of gem packs that are hot together")
+    hot_period: Duration = Field(
+        default=10 * 10**9, gt=0, description="time after which other gem packs become hot, each in turn"
+    )
 
     @property
     def key_count(self) -> int:
@@ -101,4 +108,10 @@ class PurchaseParams(Params):
         problem = distribution_problem(self.distribution, self.gem_packs)
         if problem:
             raise invalid_combination("gem_packs", problem)
+        if self.hot and 2 * self.hot_packs > self.key_count:
+            raise invalid_combination(
+                "hot_packs",
+                f"{self.hot_packs:,} of {self.key_count:,} gem packs are hot together, so that no others could become "
+                "hot: use at most half of them, or hot: 0%",
+            )
         return self

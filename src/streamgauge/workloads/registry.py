@@ -12,6 +12,7 @@ BUILT_IN = tuple(
     EntryPoint(name, f"streamgauge.workloads.{module}:{module}", GROUP)
     for name, module in (
         ("windowed-aggregation", "windowed_aggregation"),
+        ("windowed-join", "windowed_join"),
         ("ingest", "ingest"),
         ("database-storage", "database_storage"),
         ("downsampling", "downsampling"),

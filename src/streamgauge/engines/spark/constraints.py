@@ -3,7 +3,14 @@
 from collections.abc import Iterator
 
 from streamgauge.engines.contract import Situation
-from streamgauge.engines.spark.jobs.table import CONNECTIONS, job_of, supports_updates, variants, with_updates
+from streamgauge.engines.spark.jobs.table import (
+    CONNECTIONS,
+    emits_early,
+    job_of,
+    supports_updates,
+    variants,
+    with_updates,
+)
 from streamgauge.engines.spark.options import SparkOptions
 from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.engines.toolkit import too_fine
@@ -27,6 +34,11 @@ def problems(options: SparkOptions, situation: Situation[SparkOptions]) -> Itera
         )
     if transport.broker and not options.stamp:
         yield f"stamp has no effect over {transport.title}, where the broker stamps every record; remove stamp"
+    if options.output_mode == "update" and not options.pipeline and emits_early(options.variant):
+        yield (
+            f"variant: {options.variant} joins two streams, which Spark supports only with output_mode: append; set "
+            "it, or choose another variant"
+        )
     if options.mode == "real-time":
         yield from _real_time(options, situation)
     yield from _variant(options, situation)

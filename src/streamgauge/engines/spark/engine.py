@@ -22,7 +22,7 @@ from streamgauge.engines.contract import (
 from streamgauge.engines.spark import constraints, requirements, user_code
 from streamgauge.engines.spark.error_source import out_of_memory
 from streamgauge.engines.spark.explain import BATCH_LOG, explain, micro_batches, watermark
-from streamgauge.engines.spark.jobs.table import JOBS
+from streamgauge.engines.spark.jobs.table import JOBS, emits_early
 from streamgauge.engines.spark.options import QuerySpec, SessionSpec, SparkOptions
 from streamgauge.engines.spark.session import query_spec, session_process
 from streamgauge.engines.spark.settings import session_settings, shuffle_partitions, slots
@@ -86,6 +86,7 @@ class SparkEngine:
             continuous=not micro_batch,
             updates=options.output_mode == "update",
             closes_windows=options.output_mode == "append" and not options.pipeline,
+            emits_early=not options.pipeline and emits_early(options.variant),
             shared=options.isolation == "shared",
             warm_load=options.warm_load,
             warm_limit_ns=int(options.warm_limit),
@@ -228,6 +229,7 @@ class SparkSystem:
             outputs=tuple((str(n), str(k)) for n, k in outputs) if outputs else None,
             queue=QUEUE_IS[spec.mode] if outputs else "",
             unchecked_job=bool(o.pipeline) and not o.reference,
+            emits_early=not o.pipeline and emits_early(spec.variant),
         )
 
     def stop(self) -> None:

@@ -121,6 +121,8 @@ class StreamSpec(_Spec):
 
     name: str
     columns: tuple[tuple[str, str], ...]
+    numbered: bool = False
+    """Whether events have their number in the stream, for jobs that emit it."""
 
 
 class SourceAndSink(_Spec):
@@ -132,8 +134,6 @@ class SourceAndSink(_Spec):
     streams: tuple[StreamSpec, ...]
     query: str
     stamp: StrictBool = True
-    numbered: bool = False
-    """Whether events have their number in the stream, for jobs that emit it."""
     partitions: int = 1
     max_batch: int = 0
     restart: int = 0

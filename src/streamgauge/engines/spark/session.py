@@ -40,10 +40,9 @@ def query_spec(run: JobRun[SparkOptions], options: SparkOptions, runtime: Path) 
     ends = SourceAndSink(
         transport=run.endpoints.transport,
         endpoints=run.endpoints.wire(),
-        streams=_streams(run),
+        streams=_streams(run, numbered=not options.pipeline),
         query=name,
         stamp=options.stamp,
-        numbered=not options.pipeline and "sequence" in dict(run.output.schema),
         partitions=run.endpoints.partitions,
         max_batch=options.max_batch,
         restart=run.restart,
@@ -71,8 +70,12 @@ def _variant(workload: str, options: SparkOptions) -> str:
     return job.variant if job else CUSTOM
 
 
-def _streams(run: JobRun[SparkOptions]) -> tuple[StreamSpec, ...]:
-    return tuple(StreamSpec(name=stream.name, columns=_columns(stream.schema)) for stream in run.streams)
+def _streams(run: JobRun[SparkOptions], *, numbered: bool) -> tuple[StreamSpec, ...]:
+    """The streams as the query reads them. A user's function gets only the columns of the events."""
+    return tuple(
+        StreamSpec(name=stream.name, columns=_columns(stream.schema), numbered=numbered and stream.numbered)
+        for stream in run.streams
+    )
 
 
 def _columns(schema: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

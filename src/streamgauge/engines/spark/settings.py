@@ -34,7 +34,11 @@ TUNED_CONSUMER = {
 }
 """Of the consumer of Spark's connector. After each poll it requests the ends of the partition twice and discards what
 it has fetched and not polled: with the 500 records that the consumer polls by default, it waits most of its time."""
-TUNED_ROCKSDB = {"spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false"}
+TUNED_ROCKSDB = {
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    # joins of two streams: one table of state instead of four, which only RocksDB supports
+    "spark.sql.streaming.join.stateFormatVersion": "4",
+}
 
 
 def temporary(folder: Path) -> Path:

@@ -60,7 +60,7 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
         parts += [Text(""), _Latencies(finding.latencies)]
         text = footnote(finding.latencies)
         parts += [Padding(Text(text, style="dim"), (0, 0, 0, 2), expand=False)] if text else []
-    for text in filter(None, (finding.no_latency, finding.updates)):
+    for text in filter(None, (finding.no_latency, finding.updates, finding.early)):
         parts.append(Padding(Text(text), (0, 0, 0, 2), expand=False))
     if trials and finding.rows:
         parts += [Text(""), _Trials(finding)]

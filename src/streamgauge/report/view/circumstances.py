@@ -22,6 +22,8 @@ from streamgauge.report.view.setup import resolution
 
 _GROWTH = ("lag-trend", "latency-trend")
 _FULL = ("confirm", "measure")
+_WARM = 0.05
+"""By how much the CPU time per event may fall during a search whose system was warm when it began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +210,27 @@ def _warm(trials: Sequence[JudgedTrial], asked: Experiment | None) -> tuple[bool
         took = duration_text(round(seconds) * SECOND)
         how = f"became steady after {took}" if steady else f"did not become steady in {took}"
         return steady, f"the warm-up of the system {how}"
+    if any(warm_up.estimated_limit for warm_up in systems):
+        return _became_faster(trials)
     if asked is None or asked.trial.warmup is not None or not trials:
         return None
     valid = [t for t in trials if t.verdict.kind is not VerdictKind.INVALID]
     steady = all(t.measurement.steady for t in valid)
     shaky = ", ".join(str(t.number) for t in valid if not t.measurement.steady)
     return steady, f"every trial became steady after its warm-up{'' if steady else f', except {shaky}'}"
+
+
+def _became_faster(trials: Sequence[JudgedTrial]) -> tuple[bool, str] | None:
+    """Whether a growing load warmed the system up: an event then costs as much CPU time in the first trial as later.
+
+    Under the growing load itself the cost falls anyway, because micro-batches become larger.
+    """
+    valid = [t for t in trials if t.trial.ask.purpose == "confirm" and t.verdict.kind is not VerdictKind.INVALID]
+    rates = [t.measurement.carries for t in valid if t.measurement.carries]
+    if len(rates) < 2:
+        return None
+    saved = 1 - rates[0] / rates[-1]
+    changed = f"{'fell' if saved >= 0 else 'rose'} by {share_text(abs(saved))}"
+    steady = saved <= _WARM
+    outcome = "so the warm-up was long enough" if steady else "so the system was not warm yet in the first trial"
+    return steady, f"the CPU time per event {changed} from the first to the last confirmation, {outcome}"

@@ -15,7 +15,7 @@ from streamgauge.model.units import (
     format_value,
 )
 from streamgauge.report.view.circumstances import circumstances
-from streamgauge.report.view.latency import LatencyLine, latency_lines, no_latency, updates
+from streamgauge.report.view.latency import LatencyLine, early, latency_lines, no_latency, updates
 from streamgauge.report.view.limits import LimitingFactors, limits_of
 from streamgauge.report.view.run_report import JudgedTrial, RunReport, trials_of
 from streamgauge.report.view.setup import transport
@@ -133,6 +133,8 @@ class FindingView:
     no_latency: str
     updates: str
     """On first and last rows, where windows came out many times."""
+    early: str = ""
+    """On the latencies of rows that came out before their window was complete."""
     circumstances: tuple[str, ...] = ()
     """How the bounds came about, a sentence each."""
 
@@ -190,6 +192,7 @@ def _finding(title: str, finding: Finding, report: RunReport) -> FindingView:
         latencies=latency_lines(finding, own),
         no_latency=no_latency(finding, own),
         updates=updates(finding, own),
+        early=early(finding, own),
         circumstances=circumstances(finding, own, report.asked).sentences,
     )
 

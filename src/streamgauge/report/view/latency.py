@@ -96,6 +96,17 @@ def updates(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
     return f"windows were emitted at every change; event-time latency {'; '.join(shown)}"
 
 
+def early(finding: Finding, trials: Sequence[JudgedTrial]) -> str:
+    """Why the latencies of a job that emits early cannot be compared with those of other jobs; empty if it does not."""
+    points = latency_points(finding, trials)
+    if not any(judged.facts.engine.emits_early for _, judged in points):
+        return ""
+    return (
+        "the job emits rows before their window is complete: their latency counts from the newest event of each row "
+        "and not from the newest one of its window, so do not compare it with that of jobs that wait for the window"
+    )
+
+
 def _rows(name: str, found: RowLatencies) -> str:
     percentiles = (("p50", found.p50_ms), ("p90", found.p90_ms), ("p99", found.p99_ms))
     shown = " ".join(f"{share} {format_latency(value * 1e6)}" for share, value in percentiles)

@@ -6,7 +6,6 @@ from typing import Any
 
 import streamgauge
 from streamgauge.model.seconds import Seconds
-from streamgauge.model.units import SECOND
 from streamgauge.report.view import paper_figures
 from streamgauge.report.view.charts import all_charts, charted_trials
 from streamgauge.report.view.findings import RunView, view_run
@@ -30,6 +29,8 @@ class PageView:
     """Trials without charts, to keep the page small."""
     paper_note: str
     """How the published tables compare; empty where none belongs to the workload."""
+    paper_workload: str
+    """The workload whose published tables are shown."""
     paper_system: str
     """The published system that the engine is one of; empty if it is none of them."""
     text: str
@@ -51,6 +52,7 @@ def view_page(report: RunReport, recorded: Mapping[int, Seconds]) -> PageView:
         charts=all_charts(report, wanted, recorded),
         not_charted=len(report.trials) - len(wanted),
         paper_note=_paper_note(report),
+        paper_workload=report.asked.workload.name if report.asked else "",
         paper_system=_paper_system(report),
         text=report.text,
         when="" if report.created is None else f"{report.created:%Y-%m-%d %H:%M} UTC",
@@ -69,12 +71,12 @@ def _paper_system(report: RunReport) -> str:
 def _paper_note(report: RunReport) -> str:
     """What a reader needs before comparing with the published tables."""
     asked = report.asked
-    if asked is None or asked.workload.name != paper_figures.WORKLOAD:
+    if asked is None or asked.workload.name not in paper_figures.PUBLISHED:
         return ""
+    note = "For orientation only. The hardware, versions and year differ, so do not compare the numbers directly."
+    windows = paper_figures.PUBLISHED[asked.workload.name].windows
+    if windows is None:
+        return f"{note} The paper does not give the windows of this workload."
     params = asked.workload.params
-    same = (params.get("window"), params.get("slide")) == (8 * SECOND, 4 * SECOND)
-    window = "the same as here" if same else "not those of this run"
-    return (
-        "For orientation only. The hardware, versions and year differ, so do not compare the numbers directly. "
-        f"The windows of the paper, 8 s every 4 s, are {window}."
-    )
+    window = "the same as here" if (params.get("window"), params.get("slide")) == windows else "not those of this run"
+    return f"{note} The windows of the paper, 8 s every 4 s, are {window}."

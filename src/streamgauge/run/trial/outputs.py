@@ -25,7 +25,15 @@ from streamgauge.run.trial.processes import plan_length
 from streamgauge.run.trial.reference_function import ONE_CALL, UserReference
 from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.store.journal import read_parts
-from streamgauge.workloads.contract import Columns, Inputs, OutputContract, Stream, Workload, plans_of
+from streamgauge.workloads.contract import (
+    Columns,
+    Inputs,
+    OutputContract,
+    Stream,
+    Workload,
+    plans_of,
+    rows_of_job,
+)
 from streamgauge.workloads.parameters import Windowed, watermark_of
 
 Ints = npt.NDArray[np.int64]
@@ -61,6 +69,8 @@ class OutputCheck:
     acknowledged: Mapping[str, int] = field(default_factory=dict)
     published: Mapping[str, int] = field(default_factory=dict)
     reference_function: ReferenceFunction | None = None
+    early: bool = False
+    """Rows may be emitted before their window is complete."""
 
     @classmethod
     def of(cls, setup: TrialSetup, plans: Mapping[str, Plan]) -> "OutputCheck":
@@ -75,6 +85,7 @@ class OutputCheck:
             setup.traits.custom,
             setup.traits.updates,
             reference_function=function,
+            early=setup.traits.emits_early,
         )
 
     def at(self, origin: int, acknowledged: Mapping[str, int], published: Mapping[str, int]) -> "OutputCheck":
@@ -115,7 +126,7 @@ class OutputCheck:
     @cached_property
     def _expected(self) -> Columns | None:
         result = None if self.custom else self.workload.reference(self.params, self._inputs)
-        return result.until(self.published) if result else None
+        return rows_of_job(result.until(self.published), early=self.early) if result else None
 
     @cached_property
     def _reference(self) -> UserReference | None:

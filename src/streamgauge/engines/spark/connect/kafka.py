@@ -158,7 +158,7 @@ def kafka_events(
     how = decode_sql(to.format, with_sequence(schema_of(of.columns)))
     rows = records.selectExpr(f"{how.parsed} AS {ROW}", "timestamp AS ingested").selectExpr(*how.columns, "ingested")
     names = [name for name, _ in of.columns]
-    return rows.select(*names, *([SEQUENCE] if ends.numbered else []), "ingested")
+    return rows.select(*names, *([SEQUENCE] if of.numbered else []), "ingested")
 
 
 def columns_of(outputs: DataFrame, form: FormatName) -> Columns:

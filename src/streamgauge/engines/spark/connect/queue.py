@@ -62,7 +62,7 @@ _STAMP = pa.timestamp("us", "UTC")
 def spark_schema(ends: SourceAndSink, stream: StreamSpec) -> str:
     """The columns of the events as Spark writes them."""
     columns = [f"{name} {_SQL[kind]}" for name, kind in stream.columns]
-    columns += ["sequence bigint"] if ends.numbered else []
+    columns += ["sequence bigint"] if stream.numbered else []
     return ", ".join([*columns, "ingested timestamp"] if ends.stamp else columns)
 
 
@@ -85,11 +85,13 @@ class OffsetRange(InputPartition):
         self.partition, self.start, self.stop = partition, start, stop
 
 
-def _concatenate(batches: Sequence[pa.RecordBatch], ends: SourceAndSink, first: int) -> pa.RecordBatch:
+def _concatenate(
+    batches: Sequence[pa.RecordBatch], ends: SourceAndSink, stream: StreamSpec, first: int
+) -> pa.RecordBatch:
     """One batch out of many, with the numbers of its events, beginning with ``first``, and the moment it arrived."""
     whole = pa.concat_batches(batches) if len(batches) > 1 else batches[0]
     columns, names = list(whole.columns), list(whole.schema.names)
-    if ends.numbered:
+    if stream.numbered:
         stop = first + whole.num_rows * ends.partitions
         columns.append(pa.array(np.arange(first, stop, ends.partitions, dtype=np.int64)))
         names.append("sequence")
@@ -99,20 +101,20 @@ def _concatenate(batches: Sequence[pa.RecordBatch], ends: SourceAndSink, first: 
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def read_range(ends: SourceAndSink, stream: str, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
+def read_range(ends: SourceAndSink, stream: StreamSpec, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """The events of a range, in batches that are worth handing on. Also the first operator: it stamps."""
     freeze_imports_for_gc()
-    partition = StreamPartition(stream, wanted.partition)
+    partition = StreamPartition(stream.name, wanted.partition)
     reader = _queue(ends).stream(partition, wanted.start, wanted.stop)
     held, rows, offset = list[pa.RecordBatch](), 0, wanted.start
     for batch in reader:
         held.append(batch)
         rows += batch.num_rows
         if rows >= ROWS:
-            yield _concatenate(held, ends, offset * ends.partitions + wanted.partition)
+            yield _concatenate(held, ends, stream, offset * ends.partitions + wanted.partition)
             held, rows, offset = [], 0, offset + rows
     if held:
-        yield _concatenate(held, ends, offset * ends.partitions + wanted.partition)
+        yield _concatenate(held, ends, stream, offset * ends.partitions + wanted.partition)
 
 
 def _queue(ends: SourceAndSink) -> QueueReader:
@@ -122,16 +124,16 @@ def _queue(ends: SourceAndSink) -> QueueReader:
 class QueueStreamReader(DataSourceStreamReader):
     """Offsets of all partitions of a stream at one due time."""
 
-    def __init__(self, ends: SourceAndSink, stream: str) -> None:
+    def __init__(self, ends: SourceAndSink, stream: StreamSpec) -> None:
         self._ends, self._stream = ends, stream
         self._acknowledged: Offset | None = None
 
     def _offsets(self, offset: Offset) -> dict[StreamPartition, int]:
-        return {StreamPartition(self._stream, int(p)): n for p, n in offset["partitions"].items()}
+        return {StreamPartition(self._stream.name, int(p)): n for p, n in offset["partitions"].items()}
 
     def initialOffset(self) -> Offset:
         """What is not acknowledged: of a new queue, everything."""
-        return _offset(None, _queue(self._ends).available().starts, self._stream)
+        return _offset(None, _queue(self._ends).available().starts, self._stream.name)
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """At most so many events in a micro-batch, if the options have a limit."""
@@ -147,7 +149,7 @@ class QueueStreamReader(DataSourceStreamReader):
 
     def _latest(self, most: int | None = None) -> Offset:
         available = _queue(self._ends).available(most)
-        return _offset(available.due_us, available.offsets, self._stream)
+        return _offset(available.due_us, available.offsets, self._stream.name)
 
     def reportLatestOffset(self) -> Offset:
         """Where the queue ends now, for Spark's own progress report."""
@@ -167,13 +169,13 @@ class QueueStreamReader(DataSourceStreamReader):
 class QueueBatchReader(DataSourceReader):
     """All events of a stream that are in the queue, as a table: the same events on the same way, in batch."""
 
-    def __init__(self, ends: SourceAndSink, stream: str) -> None:
+    def __init__(self, ends: SourceAndSink, stream: StreamSpec) -> None:
         self._ends, self._stream = ends, stream
 
     def partitions(self) -> list[InputPartition]:
         """One range per partition of the queue."""
         available = _queue(self._ends).available()
-        wanted = {each: stop for each, stop in available.offsets.items() if each.stream == self._stream}
+        wanted = {each: stop for each, stop in available.offsets.items() if each.stream == self._stream.name}
         return [OffsetRange(each.partition, available.starts[each], stop) for each, stop in wanted.items()]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -197,11 +199,11 @@ def queue_source(of_trial: SourceAndSink, of_stream: StreamSpec) -> type[DataSou
             return spark_schema(self.ends, self.stream)
 
         def reader(self, schema: object) -> DataSourceReader:
-            return QueueBatchReader(self.ends, self.stream.name)
+            return QueueBatchReader(self.ends, self.stream)
 
         def streamReader(self, schema: object) -> DataSourceStreamReader:
             freeze_imports_for_gc()
-            return QueueStreamReader(self.ends, self.stream.name)
+            return QueueStreamReader(self.ends, self.stream)
 
     return QueueSource
 

@@ -43,6 +43,8 @@ class BuiltIn(NamedTuple):
     transports: frozenset[str] = TRANSPORTS
     chained: bool = False
     """Whether several of its operators have state. Spark supports this only in append mode."""
+    early: bool = False
+    """Whether it emits rows before their window is complete, in append mode too."""
 
 
 BUILT_IN = (
@@ -53,6 +55,16 @@ BUILT_IN = (
         "windowed_aggregation:panes",
         "partial sums per slide, combined into windows",
         chained=True,
+    ),
+    BuiltIn(
+        "windowed-join", "union", "windowed_join:union", "one aggregation over both streams, then all pairs of a window"
+    ),
+    BuiltIn(
+        "windowed-join",
+        "stream-stream",
+        "windowed_join:stream_stream",
+        "Spark's join of two streams, which emits a pair before its window is complete",
+        early=True,
     ),
     # the same job by both names of the windowed aggregation, so that a file can change its workload only
     BuiltIn("ingest", "naive", "ingest:pass_through", "each event as it is"),
@@ -94,6 +106,11 @@ def job_of(workload: str, variant: str) -> BuiltIn | None:
     if not variant or (variant == FIRST_VARIANT and len(known) == 1):
         return known[0] if known else None
     return next((each for each in known if each.variant == variant), None)
+
+
+def emits_early(variant: str) -> bool:
+    """Whether jobs of this variant emit rows before their window is complete."""
+    return any(each.early for each in BUILT_IN if each.variant == variant)
 
 
 def variants_in_words() -> str:

@@ -45,7 +45,7 @@ def _parts(view: PageView) -> list[Child]:
         _header(view),
         _measured_on(view),
         *(finding_section(finding, several) for finding in view.run.findings),
-        published_section(view.paper_note, view.paper_system) if view.paper_note else None,
+        published_section(view.paper_workload, view.paper_note, view.paper_system) if view.paper_note else None,
         _charts(view),
         _spent(view.spent),
         _words(),

@@ -22,6 +22,7 @@ def finding_section(finding: FindingView, titled: bool) -> Markup:
         *_latency(finding.latencies),
         element("p", as_sentence(finding.no_latency)) if finding.no_latency else None,
         element("p", as_sentence(finding.updates)) if finding.updates else None,
+        element("p", as_sentence(finding.early)) if finding.early else None,
         class_="finding",
     )
 
@@ -132,14 +133,15 @@ def _latency_row(line: LatencyLine) -> list[Child]:
     return [*start, *line.percentiles, format_count(line.rows), str(line.firings)]
 
 
-def published_section(beside: str, same: str = "") -> Markup:
-    """Karimov's Tables I and II, marked as what they are; the rows of the ``same`` system stand out."""
+def published_section(workload: str, beside: str, same: str = "") -> Markup:
+    """Karimov's tables on a workload, marked as what they are; the rows of the ``same`` system stand out."""
+    published = paper_figures.PUBLISHED[workload]
 
     def named(system: str) -> Child:
         return element("mark", system) if system == same else system
 
     nodes = [f"{count} nodes" for count in paper_figures.NODES]
-    rates = [[named(system), *(format_rate(rate) for rate in row)] for system, row in paper_figures.THROUGHPUT.items()]
+    rates = [[named(system), *(format_rate(rate) for rate in row)] for system, row in published.throughput.items()]
     heads = ("system", "at", "nodes", "avg", "min", "max", "p90", "p95", "p99")
     latencies = [
         [
@@ -148,19 +150,25 @@ def published_section(beside: str, same: str = "") -> Markup:
             str(row.nodes),
             *(f"{value:g} s" for value in (row.average, row.least, row.most, row.p90, row.p95, row.p99)),
         ]
-        for row in paper_figures.LATENCY
+        for row in published.latency
     ]
     return element(
         "section",
         element("h2", "For orientation: Karimov et al., 2018"),
         element("p", element("strong", beside)),
-        element("p", f"{paper_figures.SETUP}.", class_="hint"),
+        element("p", f"{published.setup}.", class_="hint"),
         element(
             "div",
             element(
-                "div", element("h3", "Table I: sustainable throughput"), table(["system", *nodes], rates, numbers=1)
+                "div",
+                element("h3", f"Table {published.tables[0]}: sustainable throughput"),
+                table(["system", *nodes], rates, numbers=1),
             ),
-            element("div", element("h3", "Table II: event-time latency"), table(heads, latencies, numbers=1)),
+            element(
+                "div",
+                element("h3", f"Table {published.tables[1]}: event-time latency"),
+                table(heads, latencies, numbers=1),
+            ),
             class_="beside",
         ),
         element("p", paper_figures.CITATION, class_="hint"),
