@@ -39,4 +39,4 @@ def test_a_workload_with_a_reference_result_has_an_output_contract(name: str) ->
     assert set(output.identity) <= set(columns)
     assert columns["max_due"] == columns["max_ingested"] == "timestamp[us, tz=UTC]"
     assert output.window_column in (None, *columns)
-    assert output.one_output_per_event == (name == "ingest")
+    assert output.numbered == (name == "ingest")

@@ -151,10 +151,10 @@ def test_a_workload_without_events_is_refused_by_the_load_generator() -> None:
         require_streams(database_storage, params)
     with pytest.raises(ValueError, match="database-storage cannot be made"):
         database_storage.events(params, "records", inputs_of())
-    assert not database_storage.output(params).one_output_per_event
+    assert not database_storage.output(params).numbered
 
 
-def test_only_an_output_that_is_known_by_the_number_of_its_event_is_one_per_event() -> None:
-    assert ingest.output(IngestParams()).one_output_per_event
-    assert not WORKLOAD.output(PARAMS).one_output_per_event
-    assert not replace(ingest.output(IngestParams()), window_column="window_end").one_output_per_event
+def test_only_an_output_without_window_is_identified_by_the_number_of_an_event() -> None:
+    assert ingest.output(IngestParams()).numbered
+    assert not WORKLOAD.output(PARAMS).numbered
+    assert not replace(ingest.output(IngestParams()), window_column="window_end").numbered

@@ -129,6 +129,8 @@ class SourceAndSink(_Spec):
     stamp: StrictBool = True
     numbered: bool = False
     """Whether events have their number in the stream, for jobs that emit it."""
+    published: StrictBool = False
+    """Whether events have the time of their publication, for jobs that emit its mean."""
     partitions: int = 1
     max_batch: int = 0
     restart: int = 0

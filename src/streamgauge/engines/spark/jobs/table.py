@@ -51,6 +51,7 @@ BUILT_IN = (
     # the same job by both names of the windowed aggregation, so that a file can change its workload only
     BuiltIn("ingest", "naive", "ingest:pass_through", "each event as it is"),
     BuiltIn("ingest", "panes", "ingest:pass_through", "the same"),
+    BuiltIn("traffic", "stages", "traffic:pipeline", "one query with the stages up to workload.stage"),
 )
 JOBS = (
     *(Job(each.workload, each.variant, each.transports) for each in BUILT_IN),
