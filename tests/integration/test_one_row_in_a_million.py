@@ -28,7 +28,7 @@ def _parameters(name: str) -> list[dict[str, int]]:
         pytest.param(
             (name, chosen, *size),
             id="-".join([name, *(f"{k}{v}" for k, v in chosen.items()), str(size[0])]),
-            marks=[pytest.mark.soak] if size == LONG else [],
+            marks=[pytest.mark.soak] if size == LONG or chosen != _parameters(name)[-1] else [],
         )
         for name in CHECKED
         for chosen in _parameters(name)

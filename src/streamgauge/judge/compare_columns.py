@@ -138,6 +138,9 @@ def _filled(array: pa.Array) -> Values:
         array = array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
     elif pa.types.is_decimal(kind):
         array = _without_decimals(array)
+    elif pa.types.is_string(kind):
+        texts: Values = array.to_numpy(zero_copy_only=False)
+        return texts
     elif pa.types.is_boolean(kind):
         array = array.cast(pa.int8())
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
