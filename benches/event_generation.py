@@ -8,7 +8,9 @@ from streamgauge.model.profile import constant
 from streamgauge.model.units import SECOND, format_count, format_rate
 from streamgauge.workloads.contract import EventSource, Inputs, plans_of
 from streamgauge.workloads.data.sensors import Readings
+from streamgauge.workloads.data.traffic import STREAMS
 from streamgauge.workloads.hierarchical_aggregation import HierarchicalAggregationParams, memberships_of
+from streamgauge.workloads.traffic import TrafficParams, traffic
 from streamgauge.workloads.windowed_join import WindowedJoinParams, windowed_join
 
 REPEATS = 7
@@ -16,12 +18,14 @@ EVENTS = 4_000_000
 BATCH = 50_000
 PLAN, ORIGIN = constant(1_000_000).plan(EVENTS * 1_000), 1_700_000_000 * SECOND
 SHAPES = (("normal", 100), ("normal", 10_000), ("uniform", 100), ("zipf", 1_000), ("single", 1))
+TRAFFIC = (("flow", 6_500), ("speed", 6_500), ("flow", 100_000))
+RECORDED = Inputs(plans_of(STREAMS, constant(2_000_000), EVENTS * 1_000), 1, ORIGIN)
 JOINED = (("purchases", 1.0), ("purchases", 0.01), ("ads", 0.01), ("ads", 1.0))
 """Streams of the windowed join, with the share of purchases that find an ad."""
 
 
 def sources() -> Iterator[tuple[str, EventSource]]:
-    """Every stream that is made of numbers, with the shapes that its keys can have."""
+    """Every stream, with the shapes that its keys can have."""
     for distribution, packs in SHAPES:
         made = joined("purchases", distribution=distribution, gem_packs=packs)
         yield f"purchases, {format_count(packs)} keys, {distribution}", made
@@ -32,6 +36,9 @@ def sources() -> Iterator[tuple[str, EventSource]]:
         yield f"readings, {format_count(sensors)} sensors", Readings(sensors, PLAN, seed=1, origin=ORIGIN)
     tree = HierarchicalAggregationParams.model_validate({"children": 10, "height": 5, "moves": "1%"})
     inputs = Inputs({"hierarchy": PLAN}, 1, ORIGIN)
+    for stream, locations in TRAFFIC:
+        made = traffic.events(TrafficParams.model_validate({"locations": locations}), stream, RECORDED)
+        yield f"{stream} as JSON, {format_count(locations)} locations", made
     yield f"hierarchy, {format_count(tree.tree.sensors)} sensors", memberships_of(tree, inputs)
 
 

@@ -33,7 +33,9 @@ def document(experiment: Experiment, known: Mapping[str, Engine]) -> dict[str, A
     written |= {"engine": chosen[0]} if len(chosen) == 1 else {"engines": chosen}
     written["find"] = experiment.what
     load = _profile(experiment.profile) if experiment.profile is not None else {}
-    if experiment.what == "extreme":
+    if experiment.what == "stages":
+        written["workload"].pop(experiment.dimension.name)
+    elif experiment.what == "extreme":
         written["find"] = {"extreme": experiment.dimension.name} | _span(experiment.span, experiment.dimension.unit)
     elif experiment.span != Span():
         load |= _span(experiment.span, "rate")
@@ -45,7 +47,7 @@ def document(experiment: Experiment, known: Mapping[str, Engine]) -> dict[str, A
         for engine in chosen:  # it is set for all engines, so no engine may set it too
             engine.pop("instances", None)
     written["objective"] = [objective.text for objective in experiment.objectives]
-    if experiment.what != "nothing":
+    if experiment.searches:
         written["search"] = _search(experiment.search, experiment.what == "demand")
     written["trial"] = _trial(experiment.trial)
     if experiment.transport != TransportChoice():

@@ -34,6 +34,7 @@ from streamgauge.engines.registry import engines
 from streamgauge.engines.table import Row, transports_of
 from streamgauge.install.ensure import Locations, examine
 from streamgauge.judge import EarlyStopRule
+from streamgauge.judge.compare_columns import columns_of
 from streamgauge.judge.outputs import closed_until
 from streamgauge.model.experiment import TransportChoice
 from streamgauge.model.options import Options
@@ -79,6 +80,10 @@ SMALL: dict[str, Any] = {
     "selectivity": "20%",
 }
 """Parameters with many windows, few keys and many pairs, as a user writes them. A workload takes those that it has."""
+PARAMETERS: Mapping[str, tuple[Mapping[str, Any], ...]] = {
+    "traffic": tuple({"stage": stage, "locations": 20, "lanes": 2, "window": "20ms"} for stage in range(5))
+}
+"""The sets of parameters with which a workload is tested, in place of those that all workloads have."""
 TIMEOUT = 120.0
 """Seconds that anything may take which a cold virtual machine on a busy core does."""
 RUN = f"conformance-{secrets.token_hex(3)}"
@@ -271,11 +276,11 @@ class Bench:
         with controller_pinned(self.placement.driver), open_processes(setup, self.launcher, drain_ns) as processes:
             yield processes
 
-    def stop_in_the_middle(self, row: Row) -> tuple[int, tuple[str, ...]]:
+    def stop_in_the_middle(self, row: Row, **changes: Any) -> tuple[int, tuple[str, ...]]:  # noqa: ANN401
         """End a job while events still come: how many had been acknowledged, and what was left behind."""
         self.require(row)
         with self.transport(row) as (opened, choice):
-            setup = self.setup(row, choice, opened)
+            setup = self.setup(row, choice, opened, **changes)
             with self.system(setup, row.transport) as system, self._opened(setup, system) as processes:
                 with system.deploy(processes.job_run()) as deployment:
                     begin(processes, deployment, int(60 * RATE))
@@ -284,11 +289,11 @@ class Bench:
                     deployment.end()
                 return processes.status().acknowledged, tuple(system.leftovers())
 
-    def restart_in_the_middle(self, row: Row) -> Played:
+    def restart_in_the_middle(self, row: Row, **changes: Any) -> Played:  # noqa: ANN401
         """Kill -9 a whole system once half of the events are acknowledged, and let another one continue."""
         self.require(row)
         with self.transport(row) as (opened, choice):
-            setup = self.setup(row, choice, opened)
+            setup = self.setup(row, choice, opened, **changes)
             if not setup.traits.restarts:
                 pytest.skip(f"a job of {row.engine} keeps its state in memory, and cannot continue after a restart")
             with ExitStack() as stack:
@@ -414,7 +419,7 @@ def expected(played: Played) -> tuple[Columns, npt.NDArray[np.bool_]]:
     rows = rows_of_job(result.until(played.published), early=setup.traits.emits_early)
     contract = setup.workload.output(setup.params)
     count = len(rows[contract.identity[0]])
-    if contract.one_output_per_event:
+    if contract.numbered:
         return rows, np.ones(count, bool)
     assert isinstance(setup.params, Windowed)
     passed = [closed_until(plans[s], played.origin, n, setup.params.watermark) for s, n in played.acknowledged.items()]
@@ -444,12 +449,18 @@ def assert_exact(played: Played, *, repeated: bool = False, empty: bool = False)
     assert set(rows) - set(found) == set(), "columns are missing"
     for name, column in rows.items():
         nulls = np.ma.getmaskarray(column)[place]
-        np.testing.assert_array_equal(np.ma.getmaskarray(found[name]), nulls, err_msg=f"nulls of {name}")
-        wanted, got = np.ma.getdata(column)[place][~nulls], np.ma.getdata(found[name])[~nulls]
+        values = _digests(found[name]) if name in contract.digested else found[name]
+        np.testing.assert_array_equal(np.ma.getmaskarray(values), nulls, err_msg=f"nulls of {name}")
+        wanted, got = np.ma.getdata(column)[place][~nulls], np.ma.getdata(values)[~nulls]
         if np.issubdtype(wanted.dtype, np.floating):
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=0, err_msg=name)
         else:
             np.testing.assert_array_equal(got, wanted, err_msg=name)
+
+
+def _digests(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    table = pa.table({"texts": pa.array(texts.tolist(), pa.string())})
+    return columns_of(table, ["texts"], ["texts"])["texts"]
 
 
 def _keys(table: Mapping[str, npt.NDArray[Any]], identity: tuple[str, ...]) -> list[tuple[Any, ...]]:

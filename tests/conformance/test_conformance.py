@@ -4,12 +4,13 @@ A new engine, workload, variant, transport or format is tested here because it i
 selection, `make soak` everything, with more events (STREAMGAUGE_CONFORMANCE_EVENTS).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
-from row_trials import EVENTS, KNOWN, Bench, assert_exact, expected
+from row_trials import EVENTS, KNOWN, PARAMETERS, Bench, assert_exact, expected
 
 from streamgauge.engines.contract import ANY_WORKLOAD
 from streamgauge.engines.table import Row, rows
@@ -32,8 +33,9 @@ SHORT = {
     ("reference", "windowed-aggregation", "default", "kafka", "binary"),
     ("spark", "windowed-aggregation", "naive", "kafka", "binary"),
     ("plain-python", "windowed-aggregation", "default", "kafka", "binary"),
+    ("spark", "traffic", "stages", "queue", ""),
 }
-"""The rows that `make test` runs too."""
+"""The rows that `make test` runs too; of several sets of parameters the last one."""
 REAL = [row for row in rows(KNOWN) if not KNOWN[row.engine].traits(KNOWN[row.engine].options()).simulated]
 CHECKED = [row for row in REAL if row.workload != ANY_WORKLOAD]
 
@@ -43,15 +45,22 @@ def _key(row: Row) -> tuple[str, ...]:
 
 
 def _params(found: list[Row], short: set[tuple[str, str, str, str, str]]) -> list[object]:
-    """One test per row; those that are not in the short selection are marked."""
+    """One test per row and set of parameters; those that are not in the short selection are marked."""
+    cases = [(row, sets, params) for row in found for sets in [PARAMETERS.get(row.workload, ({},))] for params in sets]
     return [
         pytest.param(
             row,
-            id="-".join(part for part in _key(row) if part).replace("*", "any"),
-            marks=[] if _key(row) in short else [pytest.mark.soak],
+            params,
+            id="-".join(part for part in (*_key(row), _changes(params, sets[0])) if part).replace("*", "any"),
+            marks=[] if _key(row) in short and params is sets[-1] else [pytest.mark.soak],
         )
-        for row in found
+        for row, sets, params in cases
     ]
+
+
+def _changes(params: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    """What distinguishes a set of parameters from the others: its first value."""
+    return "".join(f"{name}{params[name]}" for name in list(first)[:1])
 
 
 @pytest.fixture(scope="module")
@@ -65,9 +74,9 @@ def test_the_short_selection_is_in_the_table() -> None:
     assert SHORT - {_key(row) for row in REAL} == set()
 
 
-@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
-def test_the_outputs_equal_the_reference_result(bench: Bench, row: Row) -> None:
-    played = bench.play(row)
+@pytest.mark.parametrize(("row", "params"), _params(CHECKED, SHORT))
+def test_the_outputs_equal_the_reference_result(bench: Bench, row: Row, params: Mapping[str, Any]) -> None:
+    played = bench.play(row, params=params)
     assert played.acknowledged == played.published
     assert abs(sum(played.acknowledged.values()) - EVENTS) < len(played.acknowledged)
     assert_exact(played)
@@ -77,37 +86,41 @@ def test_the_outputs_equal_the_reference_result(bench: Bench, row: Row) -> None:
     assert played.leftovers == ()
 
 
-@pytest.mark.parametrize("row", _params([row for row in REAL if row.workload == ANY_WORKLOAD], set()))
-def test_the_outputs_of_a_users_job_equal_those_of_the_users_reference(bench: Bench, row: Row) -> None:
-    account = bench.play(row).account
+@pytest.mark.parametrize(("row", "params"), _params([row for row in REAL if row.workload == ANY_WORKLOAD], set()))
+def test_the_outputs_of_a_users_job_equal_those_of_the_users_reference(
+    bench: Bench, row: Row, params: Mapping[str, Any]
+) -> None:
+    account = bench.play(row, params=params).account
     assert account.checked
     assert account.observed == account.expected > 0
     assert (account.lost, account.duplicate, account.wrong) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
-def test_a_single_event_of_each_stream_and_an_empty_partition(bench: Bench, row: Row) -> None:
+@pytest.mark.parametrize(("row", "params"), _params(CHECKED, SHORT))
+def test_a_single_event_of_each_stream_and_an_empty_partition(
+    bench: Bench, row: Row, params: Mapping[str, Any]
+) -> None:
     workload = workloads()[row.workload]
     streams = len(workload.streams(workload.params()))
-    played = bench.play(row, events=streams, partitions=2, params={"window": "10s", "slide": "10s"})
+    played = bench.play(row, events=streams, partitions=2, params={**params, "window": "10s", "slide": "10s"})
     assert [*played.acknowledged.values()] == [1] * streams
     assert_exact(played, empty=True)
 
 
-@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
-def test_a_key_that_never_comes_has_no_output(bench: Bench, row: Row) -> None:
+@pytest.mark.parametrize(("row", "params"), _params(CHECKED, SHORT))
+def test_a_key_that_never_comes_has_no_output(bench: Bench, row: Row, params: Mapping[str, Any]) -> None:
     keys = 5_000
-    many = {"gem_packs": keys, "distribution": "uniform", "keys": keys}
-    played = bench.play(row, events=4_000, rate=4_000.0, partitions=1, params=many)
+    many = {"gem_packs": keys, "distribution": "uniform", "keys": keys, "locations": keys}
+    played = bench.play(row, events=4_000, rate=4_000.0, partitions=1, params={**params, **many})
     assert_exact(played)
     reference, _ = expected(played)
     for name in {"gem_pack_id", "sensor_id", "sensor"} & set(reference):
         assert len(np.unique(reference[name])) < keys
 
 
-@pytest.mark.parametrize("row", _params(CHECKED, SHORT))
-def test_a_job_can_be_stopped_while_events_come(bench: Bench, row: Row) -> None:
-    acknowledged, leftovers = bench.stop_in_the_middle(row)
+@pytest.mark.parametrize(("row", "params"), _params(CHECKED, SHORT))
+def test_a_job_can_be_stopped_while_events_come(bench: Bench, row: Row, params: Mapping[str, Any]) -> None:
+    acknowledged, leftovers = bench.stop_in_the_middle(row, params=params)
     assert acknowledged > 0
     assert leftovers == ()
     if KNOWN[row.engine].traits(KNOWN[row.engine].options()).shared:
@@ -123,8 +136,8 @@ def _words(process: psutil.Process) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("row", _params(CHECKED, set()))
-def test_a_system_that_is_killed_continues_after_a_restart(bench: Bench, row: Row) -> None:
-    played = bench.restart_in_the_middle(row)
+@pytest.mark.parametrize(("row", "params"), _params(CHECKED, set()))
+def test_a_system_that_is_killed_continues_after_a_restart(bench: Bench, row: Row, params: Mapping[str, Any]) -> None:
+    played = bench.restart_in_the_middle(row, params=params)
     assert_exact(played, repeated=not transports()[row.transport].exact_offsets)
     assert (played.account.lost, played.account.wrong) == (0, 0)

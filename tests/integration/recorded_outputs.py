@@ -1,6 +1,7 @@
 """Outputs of any workload as they are recorded, made from its reference result, with single rows falsified."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ PARAMS = {
     "keys": 100,
     "frequency": "1000/s",
     "selectivity": "100%",
+    "locations": 100,
 }
 """Many small windows. What a workload does not have is omitted."""
 PARTS = 20
@@ -40,12 +42,14 @@ class RecordedOutputs:
     least: int
     """How many rows at least."""
     folder: Path
+    chosen: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters beside those that all workloads have."""
 
     @cached_property
     def check(self) -> OutputCheck:
         """The check of the trial after the shortest time that gives enough rows."""
         kind = self.workload.params
-        params = kind.model_validate({k: v for k, v in PARAMS.items() if k in kind.model_fields})
+        params = kind.model_validate({k: v for k, v in {**PARAMS, **self.chosen}.items() if k in kind.model_fields})
         trial = Trial(
             number=1,
             ask=TrialRequest("load", LOAD, "measure"),
@@ -79,9 +83,20 @@ class RecordedOutputs:
         assert expected is not None
         types = {name: KINDS.get(kind) or pa.type_for_alias(_alias(kind)) for name, kind in contract.schema}
         order = np.random.default_rng(3).permutation(self.check.rows_due())
-        columns = {name: _array(expected, name, types[name]).take(pa.array(order)) for name in expected}
+        whole = {name: _array(expected, name, types[name]) for name in expected if name not in contract.digested}
+        whole |= {name: self._texts(name) for name in contract.digested}
+        columns = {name: whole[name].take(pa.array(order)) for name in expected}
         first = columns[contract.identity[0]].cast(pa.int64())
         return pa.table(columns | {"emitted_us": first})
+
+    def _texts(self, name: str) -> pa.Array:
+        """The texts of a column of which the reference result has digests: those of the events, stream by stream."""
+        check = self.check
+        parts = [
+            check.workload.events(check.params, stream.name, check._inputs).events(0, check.published[stream.name])
+            for stream in check.workload.streams(check.params)
+        ]
+        return pa.concat_arrays([part[name] for part in parts])
 
     def record(self) -> None:
         """Write the rows as the collector does."""
@@ -110,24 +125,24 @@ class RecordedOutputs:
     def altered(self, place: int, name: str, random: np.random.Generator) -> pa.Table:
         """The row with another value in one column, as close to the right one as may be."""
         row = self.rows.slice(place, 1)
-        field = row.schema.field(name)
+        kind = row.schema.field(name)
         column = row.column(name).combine_chunks()
         if column.null_count:
-            changed: object = 0 if pa.types.is_integer(field.type) or pa.types.is_floating(field.type) else ""
+            changed: object = 0 if pa.types.is_integer(kind.type) or pa.types.is_floating(kind.type) else ""
         elif random.random() < 0.1:
             changed = None
-        elif pa.types.is_string(field.type):
+        elif pa.types.is_string(kind.type):
             changed = _altered_text(column[0].as_py(), random)
-        elif pa.types.is_floating(field.type):
+        elif pa.types.is_floating(kind.type):
             changed = column[0].as_py() * (1 + 3e-9) or 5e-324
         else:
-            bits = 31 if field.type == pa.int32() else 40
+            bits = 31 if kind.type == pa.int32() else 40
             changed = int(column.cast(pa.int64())[0].as_py()) ^ 1 << int(random.integers(0, bits))
-        if pa.types.is_timestamp(field.type):
-            array = pa.array([changed], pa.int64()).cast(field.type)
+        if pa.types.is_timestamp(kind.type):
+            array = pa.array([changed], pa.int64()).cast(kind.type)
         else:
-            array = pa.array([changed], field.type)
-        return row.set_column(row.schema.get_field_index(name), field, array)
+            array = pa.array([changed], kind.type)
+        return row.set_column(row.schema.get_field_index(name), kind, array)
 
 
 def _alias(kind: str) -> str:

@@ -182,6 +182,7 @@ def _arrivals(batch: int, length: int, random: Random, stamp: pa.DataType) -> li
                         FIRING: _stamps(window, stamp, random.random(rows) < 0.1),
                         "max_due": _stamps(emitted - _latencies(rows, random), stamp),
                         "max_ingested": _stamps(emitted - _latencies(rows, random) // 3, stamp),
+                        "mean_published": _stamps(emitted - _latencies(rows, random) // 2, stamp),
                         "total": pa.array(random.integers(0, 1 << 40, rows)),
                     }
                 ),

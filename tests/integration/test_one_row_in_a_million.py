@@ -16,18 +16,29 @@ CHECKED = sorted(name for name, workload in workloads().items() if has_reference
 SHORT, LONG = (200_000, 12), (1_000_000, 100)
 
 
+def _parameters(name: str) -> list[dict[str, int]]:
+    """The parameters with which a workload is tried: each of its stages, if it has any."""
+    stages = workloads()[name].stages
+    return [{stages.parameter: number} for number in range(len(stages.names))] if stages else [{}]
+
+
 @pytest.fixture(
     scope="module",
     params=[
-        pytest.param((name, *size), id=f"{name}-{size[0]}", marks=[pytest.mark.soak] if size == LONG else [])
+        pytest.param(
+            (name, chosen, *size),
+            id="-".join([name, *(f"{k}{v}" for k, v in chosen.items()), str(size[0])]),
+            marks=[pytest.mark.soak] if size == LONG or chosen != _parameters(name)[-1] else [],
+        )
         for name in CHECKED
+        for chosen in _parameters(name)
         for size in (SHORT, LONG)
     ],
 )
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[RecordedOutputs, int]:
     """The recorded outputs of a workload, and how many rows are to be tried."""
-    name, rows, tries = request.param
-    outputs = RecordedOutputs(workloads()[name], rows, tmp_path_factory.mktemp(name))
+    name, chosen, rows, tries = request.param
+    outputs = RecordedOutputs(workloads()[name], rows, tmp_path_factory.mktemp(name), chosen)
     outputs.record()
     return outputs, tries
 

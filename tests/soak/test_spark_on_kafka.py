@@ -1,7 +1,7 @@
 """Spark over Kafka in every format, in update and in real-time mode."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from streamgauge.model.trial import Trial
 from streamgauge.model.units import SECOND
 from streamgauge.run.monitor.monitor import available
 from streamgauge.workloads.ingest import IngestParams
+from streamgauge.workloads.traffic import TrafficParams
 
 pytestmark = [
     needs_kafka,
@@ -49,6 +50,19 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSystem]:
 
 def ingesting(asked: Trial) -> Trial:
     return replace(asked, workload="ingest", params=IngestParams().model_dump())
+
+
+def observing(asked: Trial, stage: int) -> Trial:
+    return replace(asked, workload="traffic", params=TrafficParams(stage=stage, locations=100).model_dump())
+
+
+JOBS: dict[str, Callable[[Trial], Trial]] = {
+    "windows": lambda asked: asked,
+    "ingest": ingesting,
+    "traffic-ingest": lambda asked: observing(asked, 0),
+    "traffic-parse": lambda asked: observing(asked, 1),
+}
+"""The jobs that run in real-time mode."""
 
 
 def is_exact(played: Played, session: SparkSystem) -> None:
@@ -83,11 +97,11 @@ def test_micro_batches_may_be_bounded(session: SparkSystem, tmp_path: Path) -> N
     is_exact(played, session)
 
 
-@pytest.mark.parametrize("job", ["windows", "ingest"])
+@pytest.mark.parametrize("job", [*JOBS])
 def test_real_time_mode_is_exact_and_quicker_than_its_batches(session: SparkSystem, tmp_path: Path, job: str) -> None:
     # the first seconds of a session in another mode are its compiler's
     asked = on_kafka(FEW, 12, REAL_TIME, warmup=10 * SECOND)
-    played = play_on_kafka(ingesting(asked) if job == "ingest" else asked, tmp_path, session)
+    played = play_on_kafka(JOBS[job](asked), tmp_path, session)
     is_exact(played, session)
     summary = played.measured.latencies["event-time"]
     assert summary.percentiles["p50"] < SECOND, "outputs do not wait for the batch's end"

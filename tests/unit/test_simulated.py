@@ -11,11 +11,12 @@ from streamgauge.engines.contract import SimulatedEngine, Situation
 from streamgauge.engines.simulated import SimulatedOptions, mean_capacity, simulated
 from streamgauge.model.facts import EngineFacts
 from streamgauge.model.profile import steps
-from streamgauge.model.seconds import COLUMNS, OUTPUT_KINDS, Kind, Seconds, join
+from streamgauge.model.seconds import COLUMNS, Kind, Seconds, join
 from streamgauge.model.trial import Outcome, Trial
 from streamgauge.model.units import SECOND, parse_duration
 from streamgauge.stats import buckets
 
+LATENCIES: tuple[Kind, ...] = ("event-time", "processing-time")
 WINDOWS = {"window": 8 * SECOND, "slide": 4 * SECOND, "gem_packs": 100}
 
 
@@ -195,7 +196,7 @@ def test_without_noise_every_second_is_the_same() -> None:
 @pytest.mark.parametrize("delay", ["5ms", "1s"])
 def test_an_idle_system_has_the_latency_of_its_delay(delay: str) -> None:
     chosen = options(delay=delay)
-    for kind in OUTPUT_KINDS:
+    for kind in LATENCIES:
         for load, share in ((100, 0.05), (100, 0.99), (1, 0.5), (3, 0.99), (50_000, 0.99)):
             assert latency_of(at(load, chosen), share, kind) == pytest.approx(chosen.delay / SECOND, rel=0.005)
 
@@ -281,7 +282,7 @@ def test_the_same_seed_gives_the_same_seconds_and_another_seed_others() -> None:
     one, again, other = (run(replace(at(90_000, chosen), seed=seed)) for seed in (7, 7, 8))
     for name in COLUMNS:
         assert np.array_equal(one[name], again[name])
-    for kind in OUTPUT_KINDS:
+    for kind in LATENCIES:
         assert np.array_equal(one.latency(kind).bucket, again.latency(kind).bucket)
     assert not np.array_equal(one["acknowledged"], other["acknowledged"])
 

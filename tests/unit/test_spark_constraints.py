@@ -39,8 +39,9 @@ def said(
     transport: str = "kafka",
     workload: str = "windowed-aggregation",
     partitions: int = 0,
+    **chosen: Any,  # noqa: ANN401
 ) -> list[str]:
-    params = workloads()[workload].params()
+    params = workloads()[workload].params.model_validate(chosen)
     situation = Situation(
         options=SparkOptions(**options),
         workload=workload,
@@ -230,3 +231,22 @@ def test_a_variant_that_combines_partial_results_is_refused_where_windows_need_n
             f"variant: {variant} needs windows that fit to its partial results, but find.between searches every "
             f"{ranged} of a range. Use find.values with values that fit{other}"
         )
+
+
+@pytest.mark.parametrize("stage", range(5))
+def test_only_the_stages_of_traffic_without_a_join_run_in_real_time_mode(stage: int) -> None:
+    problems = said({**REAL_TIME, "slots": 2}, workload="traffic", stage=stage)
+    joins = ["mode: real-time cannot join streams, and traffic has 2; set mode: micro-batch"]
+    assert problems == (joins if stage >= 2 else [])
+
+
+def test_real_time_mode_needs_slots_for_the_partitions_of_every_stream() -> None:
+    (problem,) = said({**REAL_TIME, "slots": 3}, workload="traffic", stage=1, partitions=2)
+    assert "needs 4 slots, 4 for the partitions of the streams, but has 3" in problem
+
+
+@pytest.mark.parametrize("stage", range(5))
+def test_update_mode_is_refused_for_joins_of_streams(stage: int) -> None:
+    problems = said({"output_mode": "update"}, workload="traffic", stage=stage)
+    joins = ["traffic joins streams, which Spark supports only with output_mode: append"]
+    assert problems == (joins if stage >= 2 else [])

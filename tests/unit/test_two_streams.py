@@ -159,7 +159,7 @@ def test_a_workload_without_events_is_refused_by_the_load_generator() -> None:
         require_streams(Unmade(), PARAMS)
 
 
-def test_only_an_output_that_is_known_by_the_number_of_its_event_is_one_per_event() -> None:
-    assert ingest.output(IngestParams()).one_output_per_event
-    assert not WORKLOAD.output(PARAMS).one_output_per_event
-    assert not replace(ingest.output(IngestParams()), window_column="window_end").one_output_per_event
+def test_only_an_output_without_window_is_identified_by_the_number_of_an_event() -> None:
+    assert ingest.output(IngestParams()).numbered
+    assert not WORKLOAD.output(PARAMS).numbered
+    assert not replace(ingest.output(IngestParams()), window_column="window_end").numbered

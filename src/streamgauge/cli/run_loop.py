@@ -12,7 +12,7 @@ from streamgauge.cli.requirements import engine_requirements, missing
 from streamgauge.engines.contract import Engine
 from streamgauge.engines.registry import engines
 from streamgauge.engines.table import Request, unsupported, workloads_of
-from streamgauge.model.experiment import EngineChoice, Experiment
+from streamgauge.model.experiment import LOAD, EngineChoice, Experiment
 from streamgauge.processes.placement import NotEnoughCores
 from streamgauge.report.render.json import run_document
 from streamgauge.report.render.terminal import render_run
@@ -35,7 +35,7 @@ def check_experiment(experiment: Experiment) -> None:
         f"engine {name!r} is not installed. Install the Python package that provides it" for name in sorted(absent)
     ]
     present = [c for c in experiment.engines if c.name in known]
-    searched = (experiment.dimension, experiment.span) if experiment.what == "extreme" else None
+    searched = (experiment.dimension, experiment.span) if experiment.dimension != LOAD else None
     wanted = Request(experiment.workload, experiment.transport, experiment.trial.partitions, searched)
     if experiment.transport.name in transports():
         for choice in present:

@@ -13,15 +13,34 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from streamgauge.judge.narrow_floats import rounded, tolerance_of
+from streamgauge.stats.digests import ragged_digests
 
 Values = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.int64]
 
 
-def columns_of(table: pa.Table, names: Iterable[str]) -> dict[str, Values]:
-    """Those of the named columns that a table of outputs has. Moments are microseconds since 1970."""
-    return {name: _values(table.column(name)) for name in names if name in table.schema.names}
+def columns_of(table: pa.Table, names: Iterable[str], digested: Iterable[str] = ()) -> dict[str, Values]:
+    """Those of the named columns that a table of outputs has. Moments are microseconds since 1970.
+
+    Of the texts in the columns ``digested``, only the digests are returned.
+    """
+    found = {name: table.column(name) for name in names if name in table.schema.names}
+    texts = {name for name in digested if name in found and pa.types.is_string(found[name].type)}
+    return {name: _digests(column) if name in texts else _values(column) for name, column in found.items()}
+
+
+def _digests(column: pa.ChunkedArray) -> Values:
+    """The digests of texts; nulls are masked."""
+    parts = [_digests_of(chunk) for chunk in column.chunks] or [np.zeros(0, np.int64)]
+    values = np.concatenate(parts)
+    return np.ma.array(values, mask=column.is_null().to_numpy()) if column.null_count else values
+
+
+def _digests_of(texts: pa.Array) -> Codes:
+    _, ends, data = texts.buffers()
+    cuts = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + len(texts) + 1].astype(np.int64)
+    return ragged_digests(np.frombuffer(data or b"", np.uint8), cuts)
 
 
 def differing(expected: Values, observed: Values, tolerance: float) -> Flags:

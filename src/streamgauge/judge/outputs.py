@@ -59,7 +59,7 @@ def compare_outputs(
     observed: Table,
     *,
     window: int,
-    closed: int,
+    closed: int | Rows,
     watermark: int = 0,
     lateness: int | None = None,
     last_row_wins: bool = False,
@@ -69,9 +69,10 @@ def compare_outputs(
 ) -> Comparison:
     """Compare the observed rows, in the order of their arrival, with the expected ones. Times are microseconds.
 
-    ``closed`` comes from ``closed_until``. ``last_row_wins`` is update mode: earlier rows of a window and key are
-    updates, not duplicates. The last one must be right when the window is closed, or when all events are acknowledged
-    (``all_acknowledged``), even if the window is not closed. Floats may differ by the share ``tolerance``.
+    ``closed`` comes from ``closed_until``, for all expected rows or for each. ``last_row_wins`` is update mode: earlier
+    rows of a window and key are updates, not duplicates. The last one must be right when the window is closed, or when
+    all events are acknowledged (``all_acknowledged``), even if the window is not closed. Floats may differ by the share
+    ``tolerance``.
     """
     place, first = _match_rows(expected, observed, identity)
     answers = len(expected[identity[0]])

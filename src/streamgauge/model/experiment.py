@@ -27,7 +27,7 @@ class TransportChoice:
     that are lost, duplicate or wrong."""
 
 
-Goal = Literal["sustainable-throughput", "demand", "capacity", "extreme", "nothing"]
+Goal = Literal["sustainable-throughput", "demand", "capacity", "extreme", "stages", "nothing"]
 Strategy = Literal["adaptive", "from-above", "linear", "binary", "full"]
 Unit = Literal["rate", "count", "duration", "share"]
 
@@ -130,3 +130,10 @@ class Experiment:
     ceiling: float | None = None
     """The maximum reliable load of this machine; set when a run begins."""
     transport: TransportChoice = TransportChoice()
+    stages: tuple[str, ...] = ()
+    """For stages: the names of those that are measured. The values of the dimension are their numbers."""
+
+    @property
+    def searches(self) -> bool:
+        """Whether values are searched; if not, every value is measured once."""
+        return self.what not in ("stages", "nothing")

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from streamgauge.model.streams import MAX_DUE, MAX_INGESTED
+from streamgauge.model.streams import MAX_DUE, MAX_INGESTED, MEAN_PUBLISHED
 
 Column = npt.NDArray[np.int64]
 Kind = Literal[
@@ -25,16 +25,23 @@ Kind = Literal[
     "processing-time-windows",
     "missing",  # one count per row that was due and never came: the time for which it has been missing
     "missing-windows",
+    "publication-time",  # as event-time, from the mean publication of the events that a row was made from
+    "publication-time-windows",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 """Everything that is counted by bucket. The order is part of the stored format."""
-OUTPUT_KINDS: tuple[Kind, ...] = KINDS[:2]
-"""Latencies of output rows."""
-LATENCY_COLUMNS: dict[Kind, str] = {"event-time": MAX_DUE, "processing-time": MAX_INGESTED}
+LATENCY_COLUMNS: dict[Kind, str] = {
+    "event-time": MAX_DUE,
+    "processing-time": MAX_INGESTED,
+    "publication-time": MEAN_PUBLISHED,
+}
 """The columns of outputs from which latencies are counted."""
+OUTPUT_KINDS: tuple[Kind, ...] = tuple(LATENCY_COLUMNS)
+"""Latencies of output rows."""
 WINDOW_KINDS: dict[Kind, Kind] = {
     "event-time": "event-time-windows",
     "processing-time": "processing-time-windows",
+    "publication-time": "publication-time-windows",
     "missing": "missing-windows",
 }
 """If every row is a separate result, no window results are recorded, because the rows are the results."""

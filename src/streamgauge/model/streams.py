@@ -13,6 +13,8 @@ MAX_DUE: Final = "max_due"
 """The column of outputs with the due time of the latest event that a row was made from."""
 MAX_INGESTED: Final = "max_ingested"
 """The column of outputs with the time at which the last of these events was read."""
+MEAN_PUBLISHED: Final = "mean_published"
+"""The column of outputs with the mean time of publication of the events that a row was made from."""
 WINDOW_END: Final = "window_end"
 
 ColumnType = Literal["int32", "int64", "float64", "text", "timestamp[us, tz=UTC]"]

@@ -99,6 +99,7 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
     _check_load(draft, draft.goal, root, problems)
     _check_instances(draft, draft.goal, root, problems)
     _check_search(draft.goal, root, problems)
+    _check_stage(draft.goal, root, problems)
     _check_lengths(draft, root, problems)
     if problems or draft.workload is None or draft.trial is None or draft.transport is None:
         return None
@@ -110,7 +111,7 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
         what=goal.kind,
         objectives=draft.objectives,
         dimension=goal.dimension,
-        span=goal.span if goal.kind == "extreme" or draft.load is None else draft.load.span,
+        span=goal.span if goal.of_parameter or draft.load is None else draft.load.span,
         instances=draft.instances or Span(values=(1.0,)),
         profile=_profile(draft, draft.workload, goal),
         search=draft.search,
@@ -118,6 +119,7 @@ def combine(draft: Draft, root: Table, problems: Problems) -> Experiment | None:
         seed=draft.seed,
         description=draft.description,
         transport=draft.transport,
+        stages=goal.stages,
     )
 
 
@@ -147,7 +149,7 @@ def _wanted(draft: Draft) -> Request | None:
         return None
     partitions = draft.trial.partitions if draft.trial is not None else 0
     goal, workload = draft.goal, draft.workload[0] if draft.workload else None
-    searched = (goal.dimension, goal.span) if goal and goal.kind == "extreme" and workload else None
+    searched = (goal.dimension, goal.span) if goal and goal.of_parameter and workload else None
     return Request(workload, draft.transport, partitions, searched)
 
 
@@ -156,7 +158,7 @@ def _profile(draft: Draft, workload: tuple[WorkloadChoice, Workload[Any]], goal:
     if draft.load is not None:
         return draft.load.profile
     rate = _rate(workload[1], workload[0].params)
-    return constant(rate) if goal.kind == "nothing" and rate is not None else None
+    return constant(rate) if goal.kind in ("stages", "nothing") and rate is not None else None
 
 
 def _location(root: Table, name: str) -> Location:
@@ -180,11 +182,11 @@ def _check_load(draft: Draft, goal: ParsedGoal, root: Table, problems: Problems)
         if load is None or not load.searched:
             problems.add(location, "load", f"find: {what} needs several loads; set load.between or load.values")
     elif load is not None and load.searched:
-        if what == "extreme":
+        if goal.of_parameter:
             problems.add(
                 location,
                 "load",
-                "find: extreme needs a fixed load; use load.rate or a profile instead of between or values",
+                f"find: {what} needs a fixed load; use load.rate or a profile instead of between or values",
             )
         elif load.span.between is not None:
             problems.add(
@@ -267,12 +269,21 @@ def _scaling() -> list[str]:
     return sorted(name for name, engine in engines().items() if scales(engine, engine.options.from_resolved({})))
 
 
+def _check_stage(goal: ParsedGoal, root: Table, problems: Problems) -> None:
+    """With find: stages, the file must not choose one of them."""
+    node = root.entries["workload"].node if "workload" in root.entries else None
+    entry = node.entries.get(goal.dimension.name) if goal.stages and isinstance(node, Table) else None
+    if entry is not None:
+        message = f"find: stages measures every {goal.dimension.name}; remove it, or set find: nothing"
+        problems.add(entry.location, f"workload.{goal.dimension.name}", message)
+
+
 def _check_search(goal: ParsedGoal, root: Table, problems: Problems) -> None:
     entry = root.entries.get("search")
     if entry is None:
         return
-    if goal.kind == "nothing":
-        message = "has no effect with find: nothing, which measures fixed loads; remove search, or change find"
+    if goal.kind in ("stages", "nothing"):
+        message = f"has no effect with find: {goal.kind}, which measures fixed loads; remove search, or change find"
         problems.add(entry.location, "search", message)
     elif isinstance(entry.node, Table):
         for key, what in (("lower_bound", "demand"), ("also", "sustainable-throughput")):

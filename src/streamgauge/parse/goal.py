@@ -11,6 +11,7 @@ from streamgauge.parse.load import check_span, read_list, read_span, span_of
 from streamgauge.parse.problems import Problems, printable
 from streamgauge.parse.yaml_tree import Leaf, Node, Table
 from streamgauge.workloads.contract import Workload
+from streamgauge.workloads.registry import workloads
 
 GOALS: tuple[Goal, ...] = get_args(Goal)
 _EXAMPLE = "find: {extreme: slide, values: [1s, 500ms]}"
@@ -24,6 +25,13 @@ class ParsedGoal:
     kind: Goal
     dimension: Dimension = LOAD
     span: Span = Span()
+    stages: tuple[str, ...] = ()
+    """The names of the stages that are measured."""
+
+    @property
+    def of_parameter(self) -> bool:
+        """Whether the values are those of a parameter of the workload, at a fixed load."""
+        return self.dimension != LOAD
 
 
 def read_goal(
@@ -36,11 +44,28 @@ def read_goal(
     if value == "extreme":
         problems.add(node.location, "find", f"extreme needs a parameter and its values, for example {_EXAMPLE}")
         return None
+    if value == "stages":
+        return _stages(node, workload, problems)
     for goal in GOALS:
         if goal == value:
             return ParsedGoal(goal)
     problems.add(node.location, "find", f"unknown value {printable(value)}", GOALS, str(value))
     return None
+
+
+def _stages(node: Node, workload: tuple[WorkloadChoice, Workload[Any]] | None, problems: Problems) -> ParsedGoal | None:
+    """All stages of the workload, from the first to the last."""
+    if workload is None:  # its problems are already reported
+        return None
+    _, kind = workload
+    stages = kind.stages
+    if stages is None:
+        having = [name for name, other in workloads().items() if other.stages]
+        message = f"{kind.name} has no stages that can be measured one after the other"
+        problems.add(node.location, "find", f"{message}; the workload {' or '.join(having)} has")
+        return None
+    dimension = Dimension(stages.parameter, "count", "higher", "the last stage of the pipeline")
+    return ParsedGoal("stages", dimension, Span(values=tuple(map(float, range(len(stages.names))))), stages.names)
 
 
 def _read_extreme(

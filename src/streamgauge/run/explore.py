@@ -136,7 +136,7 @@ class _Exploration:
     def _hint(self, choice: EngineChoice) -> float:
         """A load near the limit, measured in the warm-up of a system that serves several trials; 0 if unknown."""
         systems = self.context.systems
-        if systems is None or self.experiment.dimension.name != "load" or self.experiment.what == "nothing":
+        if systems is None or self.experiment.dimension.name != "load" or not self.experiment.searches:
             return 0.0
         first = trial_of(self.experiment, choice, TrialRequest("load", 1.0, "measure"), 0)
         return systems.estimate_limit(self._setup(first, choice, DiscardingRecorder(self.run.sessions), exact=True))

@@ -49,7 +49,7 @@ class AnswerContext:
 
 def findings(context: AnswerContext) -> list[Finding]:
     """The finding of one series; without a search, one finding for each value."""
-    if context.experiment.what == "nothing":
+    if not context.experiment.searches:
         return [_measured(context, value) for value in sorted(context.axis.values)]
     bounds = context.bounds or _bounds_so_far(context)
     if context.stop and (bounds is None or context.stop.verdict.stops_run):
@@ -177,6 +177,8 @@ def _measured(context: AnswerContext, value: float) -> Finding:
 def _measured_value(context: AnswerContext, value: float, entry: ValueHistory | None) -> str:
     """A value as text; for a profile, the load at which its trials were judged, or else the planned one."""
     text = context.axis.text(value)
+    if context.experiment.what == "stages":
+        return f"{context.axis.dimension} {text} ({context.experiment.stages[int(value)]})"
     if not varies(context.experiment, context.axis):
         return text
     return loads_of(entry) or f"a planned load of {text}"
@@ -311,6 +313,8 @@ def _range_advice(context: AnswerContext, hard: bool) -> str:
 def _subject(context: AnswerContext) -> str:
     """The beginning of a sentence: the parameter, the number of instances or the load that it is about."""
     fixed = dict(context.axis.fixed)
+    if context.experiment.what == "stages":
+        return ""  # the value names it
     if context.axis.dimension not in ("load", "instances"):
         return f"{context.axis.dimension} "
     if "instances" in fixed:

@@ -24,7 +24,7 @@ def axes_of(experiment: Experiment) -> tuple[SearchAxis, ...]:
         case "demand":
             loads = listed(experiment.span, "rate", _DOUBLED)
             return tuple(_axis(experiment, INSTANCES, experiment.instances, (("load", load),)) for load in loads)
-        case "nothing":
+        case "stages" | "nothing":
             return _measured(experiment)
 
 
@@ -55,7 +55,7 @@ def _below_ceiling(span: Span, ceiling: float | None) -> Span:
 
 
 def _measured(experiment: Experiment) -> tuple[SearchAxis, ...]:
-    """The axes without a search: every load with every number of instances."""
+    """The axes without a search: every load, or every stage, with every number of instances."""
     span, dimension = experiment.span, experiment.dimension
     if span.between is not None:
         span = Span(values=span.between)

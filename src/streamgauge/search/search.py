@@ -92,7 +92,7 @@ class Search:
     def max_trials(self, retries: int) -> int:
         """The largest possible number of trials, if each may be INVALID ``retries`` times in a row."""
         trial = self.experiment.trial
-        if self.experiment.what == "nothing":
+        if not self.experiment.searches:
             valid = sum(len(axis.values) for axis in self.axes) * trial.repetitions
         else:
             valid = sum(_max_results(axis, trial.repetitions) + trial.repetitions for axis in self.axes)
@@ -181,7 +181,7 @@ class Search:
         return step if again is None else self._within_limit(history, NextTrial(again, "confirm"))
 
     def _step(self, axis: SearchAxis, history: AxisHistory) -> Step:
-        if self.experiment.what == "nothing":
+        if not self.experiment.searches:
             return strategies.measure(axis, history)
         return strategies.next_step(self.experiment.search.strategy, axis, history)
 

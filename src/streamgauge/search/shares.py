@@ -32,7 +32,7 @@ class ShareMeasurement:
 
 def split(experiment: Experiment, trials: Sequence[TrialResult]) -> tuple[list[TrialResult], list[TrialResult]]:
     """The trials of the search, and those at shares of its result."""
-    if experiment.what == "nothing":
+    if not experiment.searches:
         return list(trials), []
     searched = [t for t in trials if t.ask.purpose != "measure"]
     return searched, [t for t in trials if t.ask.purpose == "measure"]

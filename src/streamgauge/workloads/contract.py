@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy.typing as npt
 
@@ -21,6 +21,8 @@ SEQUENCE = "sequence"
 """The column with the number of an event in its stream."""
 EARLY_MAX_DUE = "early_max_due"
 """A column of reference results: ``max_due`` of a row that a job emits before its window is complete."""
+STREAM = "stream"
+"""The column with the name of the stream of an event, where outputs of several streams have numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +50,25 @@ class OutputContract:
     """The column that identifies a window result; None: every row is a separate result."""
     tolerance: float = 1e-9
     """How far a float may be from the reference result, as a share of it. All other values must be equal."""
+    digested: tuple[str, ...] = ()
+    """Columns of text of which the reference result has the digests (``stats/digests.py``): the texts of a trial could
+    be larger than the memory."""
 
     @property
-    def one_output_per_event(self) -> bool:
-        """Whether every event is one output, identified by the number of the event: no window has to close."""
-        return self.window_column is None and self.identity == (SEQUENCE,)
+    def numbered(self) -> bool:
+        """Whether outputs are identified by the number of an event: no window has to close.
+
+        Without the name of the stream, an output is made from the events of all streams with its number.
+        """
+        return self.window_column is None and self.identity in ((SEQUENCE,), (SEQUENCE, STREAM))
+
+
+class Stages(NamedTuple):
+    """A parameter that cuts a pipeline: with value k, the pipeline ends after stage k and outputs what it has."""
+
+    parameter: str
+    names: tuple[str, ...]
+    """What each stage does, from 0 on. Stage 0 is the baseline."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +128,10 @@ class Workload(Protocol[P]):
     def dimensions(self) -> tuple[Dimension, ...]:
         """The parameters that can be made harder, and the direction in which each gets harder."""
 
+    @property
+    def stages(self) -> Stages | None:
+        """The parameter that cuts the pipeline after each of its stages; None: it has none."""
+
     def streams(self, params: P) -> tuple[Stream, ...]:
         """The streams of events; none if streamgauge cannot make the events of this workload."""
 
@@ -138,6 +158,7 @@ class WorkloadBase(Generic[P]):
     paper: str
     params: type[P]
     dimensions: tuple[Dimension, ...]
+    stages: Stages | None = None
 
     def rate(self, params: P) -> float | None:
         """Keys × frequency, if the parameters have them (Theodolite §5)."""

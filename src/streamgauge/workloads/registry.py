@@ -18,6 +18,7 @@ BUILT_IN = tuple(
         ("downsampling", "downsampling"),
         ("time-attribute-aggregation", "time_attribute_aggregation"),
         ("hierarchical-aggregation", "hierarchical_aggregation"),
+        ("traffic", "traffic"),
     )
 )
 """The built-in workloads: a further one is a further line. Those of other packages are entry points of the group."""

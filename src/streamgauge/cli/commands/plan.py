@@ -71,7 +71,7 @@ def start_up_seconds(experiment: "Experiment", real: bool) -> float:
 
 def has_hint(experiment: "Experiment", engine: "Engine", choice: "EngineChoice") -> bool:
     """Whether a growing load in the warm-up shows where the search begins."""
-    searched = experiment.dimension.name == "load" and experiment.what != "nothing"
+    searched = experiment.dimension.name == "load" and experiment.searches
     return searched and engine.traits(engine.options.from_resolved(choice.options)).warm_limit_ns > 0
 
 
@@ -165,7 +165,7 @@ def _sentences(
     experiment: "Experiment", forecasts: list[dict[str, Any]], total: dict[str, Any], budget: int | None
 ) -> list[str]:
     trials, seconds = total["trials"], total["seconds"]
-    goal = "a fixed-load measurement" if experiment.what == "nothing" else f"a search for {experiment.what}"
+    goal = _goal(experiment)
     labels = ", ".join(f["engine"] for f in forecasts)
     least, most = trials["least"], trials["usual_most"]
     usual = f"{least} to {most}" if least < most else str(most)
@@ -184,6 +184,13 @@ def _sentences(
             f"{_time(seconds['trials_most'])} of trials: a started trial is finished."
         )
     return sentences
+
+
+def _goal(experiment: "Experiment") -> str:
+    """What the run does."""
+    if experiment.what == "stages":
+        return f"a measurement of {len(experiment.stages)} stages ({', '.join(experiment.stages)})"
+    return f"a search for {experiment.what}" if experiment.searches else "a fixed-load measurement"
 
 
 def _duration(forecasts: list[dict[str, Any]], seconds: dict[str, Any]) -> str:

@@ -16,6 +16,7 @@ from streamgauge.engines.spark.settings import shuffle_partitions, slots
 from streamgauge.engines.toolkit import too_fine
 from streamgauge.model.units import SECOND, format_duration
 from streamgauge.transports.registry import transports
+from streamgauge.workloads.contract import STREAM
 from streamgauge.workloads.parameters import Sliding
 from streamgauge.workloads.registry import workloads
 
@@ -32,6 +33,9 @@ def problems(options: SparkOptions, situation: Situation[SparkOptions]) -> Itera
             f"output_mode: update needs transport: {with_updates()}, because Spark's Python data sources, which the "
             "queue uses, support only append"
         )
+    job = None if options.pipeline or options.mode == "real-time" else job_of(situation.workload, options.variant)
+    if options.output_mode == "update" and job and job.joins and _joining(situation):
+        yield f"{situation.workload} joins streams, which Spark supports only with output_mode: append"
     if transport.broker and not options.stamp:
         yield f"stamp has no effect over {transport.title}, where the broker stamps every record; remove stamp"
     if options.output_mode == "update" and not options.pipeline and emits_early(options.variant):
@@ -82,6 +86,15 @@ def _variant(options: SparkOptions, situation: Situation[SparkOptions]) -> Itera
         )
 
 
+def _joining(situation: Situation[SparkOptions]) -> str:
+    """The workload, if its outputs need the events of several streams; nothing if each event is an output."""
+    known = workloads().get(situation.workload)
+    if known is None:
+        return ""
+    joins = (len(known.streams(each)) > 1 and STREAM not in known.output(each).identity for each in situation.params)
+    return known.name if any(joins) else ""
+
+
 def _panes(situation: Situation[SparkOptions]) -> Iterator[str]:
     """Panes of one slide each are combined to windows, so the slide must divide the window."""
     if situation.ranged in ("window", "slide"):
@@ -123,14 +136,17 @@ def _of_workload(options: SparkOptions, situation: Situation[SparkOptions]) -> I
     partitions = situation.partitions or options.cores
     # of a user's function it is not known whether it shuffles: Spark reports it when it starts
     shuffles = False
+    streams = 1
     if known is not None and params is not None and not options.pipeline:
-        streams = known.streams(params)
-        if len(streams) > 1:
-            yield f"mode: real-time cannot join streams, and {known.name} has {len(streams)}; set mode: micro-batch"
+        streams = max(1, len(known.streams(params)))
+        if _joining(situation):
+            yield f"mode: real-time cannot join streams, and {known.name} has {streams}; set mode: micro-batch"
+            return
         shuffles = known.output(params).window_column is not None
+    partitions *= streams
     shuffled = shuffle_partitions(options) if shuffles else 0
     if slots(options) < partitions + shuffled:
-        parts = f"{partitions} for the partitions of the stream"
+        parts = f"{partitions} for the partitions of the stream{'s' if streams > 1 else ''}"
         parts += f" and {shuffled} for those of the shuffle" if shuffled else ""
         yield (
             f"mode: real-time needs {partitions + shuffled} slots, {parts}, but has {slots(options)}; "

@@ -134,6 +134,8 @@ class SourceAndSink(_Spec):
     streams: tuple[StreamSpec, ...]
     query: str
     stamp: StrictBool = True
+    published: StrictBool = False
+    """Whether events have the time of their publication, for jobs that emit its mean."""
     partitions: int = 1
     max_batch: int = 0
     restart: int = 0

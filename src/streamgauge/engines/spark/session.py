@@ -8,6 +8,7 @@ from streamgauge.engines.contract import JobRun
 from streamgauge.engines.spark.jobs.table import CUSTOM, job_of
 from streamgauge.engines.spark.options import QuerySpec, SessionSpec, SourceAndSink, SparkOptions, StreamSpec
 from streamgauge.engines.spark.settings import TUNED_CONSUMER, query_settings, temporary
+from streamgauge.model.streams import MEAN_PUBLISHED
 from streamgauge.model.units import SECOND
 from streamgauge.processes.spec import LineReady, ProcessSpec
 
@@ -43,6 +44,7 @@ def query_spec(run: JobRun[SparkOptions], options: SparkOptions, runtime: Path) 
         streams=_streams(run, numbered=not options.pipeline),
         query=name,
         stamp=options.stamp,
+        published=not options.pipeline and MEAN_PUBLISHED in dict(run.output.schema),
         partitions=run.endpoints.partitions,
         max_batch=options.max_batch,
         restart=run.restart,

@@ -12,6 +12,7 @@ from streamgauge.model.text import escaped_in_json
 from streamgauge.report.view.circumstances import circumstances
 from streamgauge.report.view.limits import limits_of
 from streamgauge.report.view.run_report import JudgedTrial, RunReport, trials_of
+from streamgauge.report.view.stages import stage_tables
 
 FORMAT = 1
 """Version of every document. Keys are added within a version, never renamed or removed."""
@@ -55,7 +56,14 @@ def run_document(report: RunReport) -> dict[str, Any]:
         seconds=sum(t.seconds for t in report.trials),
         findings=[_finding(f, report.trials, report.asked) for f in report.findings],
         trials=[_trial(t, units) for t in report.trials],
+        **_stages(report),
     )
+
+
+def _stages(report: RunReport) -> dict[str, Any]:
+    """The latency of each stage, in nanoseconds; nothing if the run measured no stages."""
+    tables = stage_tables(report)
+    return {"stages": [asdict(table) for table in tables]} if tables else {}
 
 
 def _finding(finding: Finding, trials: Sequence[JudgedTrial], asked: Experiment | None) -> dict[str, Any]:

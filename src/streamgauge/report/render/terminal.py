@@ -11,6 +11,7 @@ from rich.text import Text
 from streamgauge.model.calibration import Calibration, Ceilings
 from streamgauge.model.layout import placement_text
 from streamgauge.model.units import duration_text, format_count, format_duration, format_rate
+from streamgauge.report.view import stages
 from streamgauge.report.view.findings import FindingView, RunView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
 from streamgauge.report.view.limits import LimitingFactors
@@ -35,6 +36,8 @@ def render_run(view: RunView, trials: bool = True) -> RenderableType:
     parts: list[RenderableType] = []
     for finding in view.findings:
         parts += [*_finding(finding, trials), Text("")]
+    for table in view.stages:
+        parts += [*_stages(table, len(view.stages) > 1), Text("")]
     if view.ended:
         parts.append(Text(f"Ended early: {view.ended}.", style="yellow"))
     if any(finding.rows for finding in view.findings):
@@ -65,6 +68,21 @@ def _finding(finding: FindingView, trials: bool) -> list[RenderableType]:
     if trials and finding.rows:
         parts += [Text(""), _Trials(finding)]
     return parts
+
+
+def _stages(table: stages.StageTable, several: bool) -> list[RenderableType]:
+    """The latency of each stage, next to the published figures."""
+    shown = Table(box=None, padding=(0, 1, 0, 0), header_style="dim", expand=False)
+    for place, name in enumerate(stages.columns(table)):
+        shown.add_column(name, justify="left" if place < stages.TEXTS else "right", overflow="fold")
+    for row in stages.cells(table):
+        shown.add_row(*(Text(cell) for cell in row))
+    title = f"Latency of each stage{f' of {table.engine}' if several else ''}"
+    return [
+        Text(title, style="bold"),
+        shown,
+        Padding(Text(stages.note(table), style="dim"), (0, 0, 0, 2), expand=False),
+    ]
 
 
 def _bounds(finding: FindingView) -> list[str]:

@@ -19,6 +19,7 @@ from streamgauge.report.view.latency import LatencyLine, early, latency_lines, n
 from streamgauge.report.view.limits import LimitingFactors, limits_of
 from streamgauge.report.view.run_report import JudgedTrial, RunReport, trials_of
 from streamgauge.report.view.setup import transport
+from streamgauge.report.view.stages import StageTable, stage_tables
 
 NO_ANSWER = "there is no reference result for this workload or pipeline to compare them with"
 
@@ -156,6 +157,8 @@ class RunView:
     checked: str
     transport: str = ""
     """How events were transported, if not over the queue."""
+    stages: tuple[StageTable, ...] = ()
+    """The latency of each stage, on each engine, if the run measured stages."""
 
 
 def view_run(report: RunReport) -> RunView:
@@ -163,8 +166,8 @@ def view_run(report: RunReport) -> RunView:
     named = zip(titles(report.findings), report.findings, strict=True)
     findings = tuple(_finding(title_text(title), finding, report) for title, finding in named)
     checked = outputs_checked(report.trials)
-    way = transport(report)
-    return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way)
+    way, stages = transport(report), stage_tables(report)
+    return RunView(report.run, report.experiment, report.ended, findings, report.exit_code, checked, way, stages)
 
 
 def as_sentence(text: str) -> str:

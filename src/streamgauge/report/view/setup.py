@@ -40,6 +40,7 @@ _QUESTIONS = {
     "demand": "Fewest instances for a load",
     "capacity": "Highest load by instances, events/s",
     "extreme": "Hardest value that passes",
+    "stages": "Latency of each stage of the pipeline",
     "nothing": "Fixed-load measurement",
 }
 

@@ -1,7 +1,7 @@
 """From committed outputs to counts: latencies in buckets, rows and window results per second. Pure.
 
-An output with the columns ``max_due`` and ``max_ingested`` (timestamps, or µs since 1970) gets its latencies from them;
-without them only the output is counted.
+An output with the columns ``max_due``, ``max_ingested`` and ``mean_published`` (timestamps, or µs since 1970) gets its
+latencies from them; without them only the output is counted.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,8 @@ KIND_NUMBER: dict[Kind, int] = {
     "processing-time-windows": 5,
     "missing": 6,
     "missing-windows": 7,
+    "publication-time": 8,
+    "publication-time-windows": 9,
 }
 """The numbers of the kinds in the journal of latencies."""
 MICROS = 1_000_000

@@ -22,11 +22,11 @@ from streamgauge.engines.contract import UserCodeFailed
 from streamgauge.judge.comparable_rows import CannotCompareError, comparable_rows, timestamps
 from streamgauge.judge.match_rows import Row, as_known_rows, rows_match
 from streamgauge.model.seconds import Account
-from streamgauge.model.streams import MAX_DUE, MAX_INGESTED, WINDOW_END
+from streamgauge.model.streams import MAX_DUE, MAX_INGESTED, MEAN_PUBLISHED, WINDOW_END
 
 EMITTED = "emitted_us"
 _ADDED = (EMITTED, "batch")
-_HIDDEN = (MAX_DUE, MAX_INGESTED, *_ADDED)
+_HIDDEN = (MAX_DUE, MAX_INGESTED, MEAN_PUBLISHED, *_ADDED)
 """Columns for latencies and of the collector's: a reference need not have them, and ingestion is never the same."""
 
 

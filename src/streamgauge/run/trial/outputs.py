@@ -1,6 +1,6 @@
 """After a trial: its outputs, compared with the reference result of the workload or of the user."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +26,7 @@ from streamgauge.run.trial.reference_function import ONE_CALL, UserReference
 from streamgauge.run.trial.setup import TrialSetup
 from streamgauge.store.journal import read_parts
 from streamgauge.workloads.contract import (
+    STREAM,
     Columns,
     Inputs,
     OutputContract,
@@ -166,15 +167,29 @@ class OutputCheck:
 
     @property
     def _window(self) -> int:
-        """Microseconds; if every event is one output, the one event that it contains."""
-        return self.params.window // MICRO if isinstance(self.params, Windowed) else 1
+        """Microseconds; for outputs with the number of an event, this one event."""
+        if self._contract.numbered or not isinstance(self.params, Windowed):
+            return 1
+        return self.params.window // MICRO
 
     @property
     def _closed_until(self) -> int:
-        """End of the last window that must be out; without windows, how many events must be."""
-        if self._contract.one_output_per_event and not self.custom:
-            return self._events_acknowledged
+        """End of the last window of a user's job that must be out."""
         return self._closed_by(self.acknowledged)
+
+    def _closed(self, answer: Columns, events: Mapping[str, int]) -> int | Ints:
+        """End of the last window that must be out if so many events were processed.
+
+        For outputs with numbers, how many must be out: of each stream, or of what needs an event of every stream.
+        """
+        if not self._contract.numbered:
+            return self._closed_by(events)
+        if STREAM not in self._contract.identity:
+            return min(events.values())
+        counts = np.zeros(len(answer[STREAM]), np.int64)
+        for name, count in events.items():
+            counts[np.asarray(answer[STREAM] == name, bool)] = count
+        return counts
 
     def rows_due(self, reported: Watermark | None = None) -> int:
         """How many rows must be out by now; 0 without a reference. ``reported`` is the watermark of the job itself."""
@@ -185,7 +200,8 @@ class OutputCheck:
             return len(replace(self._custom, closed=closed).rows_due())
         if self._expected is None:
             return 0
-        return int(np.count_nonzero(self._expected[self._contract.identity[0]] + self._window <= self._closed_until))
+        out = self._closed(self._expected, self.acknowledged)
+        return int(np.count_nonzero(self._expected[self._contract.identity[0]] + self._window <= out))
 
     def account(self, folder: Path, reported: Watermark | None = None, end: int | None = None) -> Account:
         """Count what is lost, duplicate, wrong or late. Without a reference nothing is checked.
@@ -198,17 +214,17 @@ class OutputCheck:
             return self._custom_account(folder, table, reported, end)
         if self._expected is None:
             return Account(observed=len(table) if table is not None else 0)
-        observed = _observed(table, self._expected, self._contract.identity)
+        observed = _observed(table, self._expected, self._contract)
         # a row of update mode may come again with a new value; an event that is passed on comes once in any mode
-        updated = self.updates and not self._contract.one_output_per_event
+        updated = self.updates and not self._contract.numbered
         found = compare_outputs(
             self._expected,
             observed,
             window=self._window,
-            closed=self._closed_until,
+            closed=self._closed(self._expected, self.acknowledged),
             watermark=self._watermark // MICRO,
             # later than a stall after its window could close, an output is late
-            lateness=None if updated or self._contract.one_output_per_event else self.trial.stall // MICRO,
+            lateness=None if updated or self._contract.numbered else self.trial.stall // MICRO,
             last_row_wins=updated,
             all_acknowledged=self.acknowledged == self.published,
             identity=self._contract.identity,
@@ -221,11 +237,11 @@ class OutputCheck:
     def _missing(self, answer: Columns, absent: Ints, end: int) -> Missing:
         """The expected rows of the workload that did not come, without windows that could not be out."""
         starts, stamps = answer[self._contract.identity[0]], answer[MAX_DUE]
-        due = self._events_published if self._contract.one_output_per_event else self._closed_by(self.published)
+        due = np.broadcast_to(self._closed(answer, self.published), starts.shape)
         came = np.ones(len(starts), bool)
         came[absent] = False
-        out = absent[starts[absent] <= due - self._window]
-        windows = None if self._contract.one_output_per_event else starts
+        out = absent[starts[absent] <= due[absent] - self._window]
+        windows = None if self._contract.numbered else starts
         return Missing(windows, stamps, stamps, out, came, self._ended(end), self.origin // MICRO)
 
     def _ended(self, end: int) -> int:
@@ -260,7 +276,7 @@ class OutputCheck:
     def _first_close(self, answer: Columns) -> int:
         """Nanoseconds after the load began at which the first window closes; 0 where there are none."""
         starts = answer[self._contract.identity[0]]
-        if self._contract.one_output_per_event or not len(starts):
+        if self._contract.numbered or not len(starts):
             return 0
         return max(0, (int(starts.min()) + self._window) * MICRO + self._watermark - self.origin)
 
@@ -283,12 +299,12 @@ def _stamped(table: pa.Table | None) -> bool:
     return table is None or MAX_DUE in countable(table)[0].column_names
 
 
-def _observed(table: pa.Table | None, expected: Columns, identity: Sequence[str]) -> Columns:
+def _observed(table: pa.Table | None, expected: Columns, contract: OutputContract) -> Columns:
     """The outputs as columns that can be compared; no rows if there are none."""
     if table is None:
         return {name: column[:0] for name, column in expected.items()}
-    columns: dict[str, Values] = columns_of(table, [*expected, ARRIVAL])
+    columns: dict[str, Values] = columns_of(table, [*expected, ARRIVAL], contract.digested)
     if ARRIVAL in columns:
         columns[EMITTED] = columns.pop(ARRIVAL)
     unknown = np.ma.array(np.zeros(len(table), np.int64), mask=True)  # without these columns no row is an expected one
-    return dict.fromkeys(identity, unknown) | columns
+    return dict.fromkeys(contract.identity, unknown) | columns

@@ -158,7 +158,9 @@ def kafka_events(
     how = decode_sql(to.format, with_sequence(schema_of(of.columns)))
     rows = records.selectExpr(f"{how.parsed} AS {ROW}", "timestamp AS ingested").selectExpr(*how.columns, "ingested")
     names = [name for name, _ in of.columns]
-    return rows.select(*names, *([SEQUENCE] if of.numbered else []), "ingested")
+    # the broker stamps a record when it is published, and nothing reads it before
+    published = [rows["ingested"].alias("published")] if ends.published else []
+    return rows.select(*names, *([SEQUENCE] if of.numbered else []), "ingested", *published)
 
 
 def columns_of(outputs: DataFrame, form: FormatName) -> Columns:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
@@ -297,7 +298,9 @@ class Connector:
             source = queue_source(ends, each)
             self._spark.dataSource.register(source)
             reader = self._spark.readStream if stream else self._spark.read
-            found[each.name] = reader.format(source.name()).load()
+            events = reader.format(source.name()).load()
+            # the load driver publishes an event when it is due; how late it was is measured as the send delay
+            found[each.name] = events.withColumn("published", F.col("due")) if ends.published else events
         return found
 
     def writer(self, outputs: DataFrame, spec: QuerySpec) -> DataStreamWriter:

@@ -13,9 +13,9 @@ def interval(nanoseconds: int) -> str:
     return f"{nanoseconds // _MICRO} microseconds"
 
 
-def with_watermark(events: DataFrame, watermark: int) -> DataFrame:
+def with_watermark(events: DataFrame, watermark: int, column: str = "due") -> DataFrame:
     """With a watermark if it is a stream; in batch every window is final anyway."""
-    return events.withWatermark("due", interval(watermark)) if events.isStreaming else events
+    return events.withWatermark(column, interval(watermark)) if events.isStreaming else events
 
 
 def newest_stamps(events: DataFrame) -> list[Column]:

@@ -43,6 +43,8 @@ class BuiltIn(NamedTuple):
     transports: frozenset[str] = TRANSPORTS
     chained: bool = False
     """Whether several of its operators have state. Spark supports this only in append mode."""
+    joins: bool = False
+    """Whether it joins streams unless each event is an output. Spark supports this only in append mode."""
     early: bool = False
     """Whether it emits rows before their window is complete, in append mode too."""
 
@@ -88,6 +90,7 @@ BUILT_IN = (
         "one query, with a copy of each reading for each group that contains its sensor",
         chained=True,
     ),
+    BuiltIn("traffic", "stages", "traffic:pipeline", "one query with the stages up to workload.stage", joins=True),
 )
 JOBS = (
     *(Job(each.workload, each.variant, each.transports) for each in BUILT_IN),

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 from streamgauge.report.render.html.bounds_svg import verdict_key
 from streamgauge.report.render.html.markup import Child, Markup, element, join, json_script, table
-from streamgauge.report.render.html.sections import finding_section, published_section
+from streamgauge.report.render.html.sections import finding_section, published_section, stages_section
 from streamgauge.report.view.findings import as_sentence
 from streamgauge.report.view.page import PageView
 from streamgauge.report.view.time_breakdown import PARTS, TimeBreakdown
@@ -44,6 +44,7 @@ def _parts(view: PageView) -> list[Child]:
     return [
         _header(view),
         _measured_on(view),
+        *(stages_section(found, len(view.run.stages) > 1) for found in view.run.stages),
         *(finding_section(finding, several) for finding in view.run.findings),
         published_section(view.paper_workload, view.paper_note, view.paper_system) if view.paper_note else None,
         _charts(view),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from streamgauge.model.units import format_count, format_rate
 from streamgauge.report.render.html.bounds_svg import bracket_picture
 from streamgauge.report.render.html.markup import Child, Markup, element, table
-from streamgauge.report.view import paper_figures
+from streamgauge.report.view import paper_figures, stages
 from streamgauge.report.view.findings import FindingView, TrialRow, as_sentence, searched_name
 from streamgauge.report.view.latency import PERCENTILES, LatencyLine, footnote
 from streamgauge.report.view.limits import LimitingFactor, LimitingFactors
@@ -112,6 +112,7 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
         return []
     heads = ("latency", "at", "load", "trial", "avg", "min", "max", *PERCENTILES, "rows", "window results")
     note = footnote(lines)
+    published = any(line.kind == "publication-time" for line in lines)
     return [
         element("h2", "Latency"),
         table(heads, (_latency_row(line) for line in lines), numbers=2),
@@ -122,15 +123,35 @@ def _latency(lines: Sequence[LatencyLine]) -> list[Child]:
             "read the event of the window that it read last. With a broker it starts when the broker appended this "
             "event, so it includes waiting in the broker. Statistics are over rows, which are not independent: the "
             "rows of one window result leave the system together."
+            f"{_PUBLICATION if published else ''}"
             f"{' ' + as_sentence(note) if note else ''}",
             class_="hint",
         ),
     ]
 
 
+_PUBLICATION = (
+    " Publication-time latency starts at the mean time of publication of all events that an output was made from."
+)
+
+
 def _latency_row(line: LatencyLine) -> list[Child]:
     start: list[Child] = [line.kind, line.at, line.load, str(line.trial), line.average, line.least, line.most]
     return [*start, *line.percentiles, format_count(line.rows), str(line.firings)]
+
+
+def stages_section(found: stages.StageTable, several: bool) -> Markup:
+    """The latency of each stage, next to what van Dongen et al. measured."""
+    published = found.has_published
+    return element(
+        "section",
+        element("h2", f"Latency of each stage{f' of {found.engine}' if several else ''}"),
+        table(stages.columns(found), stages.cells(found), numbers=stages.TEXTS),
+        element("p", as_sentence(stages.note(found)), class_="hint"),
+        element("p", f"{paper_figures.STAGES_SETUP}.", class_="hint") if published else None,
+        element("p", paper_figures.STAGES_CITATION, class_="hint") if published else None,
+        class_="stages",
+    )
 
 
 def published_section(workload: str, beside: str, same: str = "") -> Markup:
