@@ -12,6 +12,8 @@ STRATEGIES = ("adaptive", "from-above", "linear", "binary", "full")
 GRIDS = ("from-above", "linear", "full")
 """Strategies that try the values of a range one after the other."""
 STATISTICS = ("avg", "min", "max", "p5", "p50", "p75", "p90", "p95", "p99", "p99.9")
+FOLLOWED = ("keys", "frequency", "children", "height", "locations", "lanes")
+"""Dimensions from which the load follows."""
 FINDS = ("sustainable-throughput", "demand", "capacity", "extreme", "nothing")
 
 
@@ -86,18 +88,40 @@ class _Draw:
         longer, shorter = [f"{window * n}ns" for n in (1, 2, 8)], [f"{slide // n}ns" for n in (8, 2, 1)]
         return times, {"window": longer, "slide": shorter}
 
+    def purchases(self, users: tuple[int, ...]) -> Document:
+        """Parameters of purchases. Only some of several gem packs can be hot."""
+        chosen = self.some(
+            {
+                "gem_packs": self.rng.choice((1, 100, 10**5)),
+                "users": self.rng.choice(users),
+                "distribution": self.rng.choice(("normal", "uniform", "zipf", "single")),
+            }
+        )
+        if chosen.get("gem_packs") == 1 or self.chance(0.6):
+            return chosen
+        hot = {"hot": self.share(), "hot_packs": self.rng.choice((1, 3)), "hot_period": self.time(0.1, 100)}
+        return chosen | self.some(hot, 0.7)
+
     def workload(self, what: str) -> tuple[Document, Document | None]:
         """A workload, and for an extreme a dimension of it with its values."""
         rng = self.rng
         times, lengths = self.windows()
         tumbling = {name: times[name] for name in ("window", "watermark")}
         keys = {"keys": rng.choice((1, 7, 1000, 10**6)), "frequency": self.rate(0.001, 1000)}
-        purchases = {
-            "gem_packs": rng.choice((1, 100, 10**5)),
-            "users": rng.choice((1, 10**5)),
-            "distribution": rng.choice(("normal", "uniform", "zipf", "single")),
+        pairs = {"ads": rng.choice(("30%", "50%", "80%")), "selectivity": rng.choice(("0.01%", "1%", "40%"))}
+        roads = {
+            "locations": rng.choice((1, 50, 6500)),
+            "lanes": rng.randint(1, 6),
+            "frequency": self.rate(0.001, 1000),
+            "stage": rng.randint(0, 4),
         }
-        tower = {"children": rng.randint(1, 6), "height": rng.randint(1, 6), "frequency": keys["frequency"]}
+        tower = {
+            "children": rng.randint(1, 6),
+            "height": rng.randint(1, 6),
+            "frequency": keys["frequency"],
+            "heartbeat": rng.choice(("1s", "10s", "1m")),
+            "moves": self.share(),
+        }
         attributes = {"attribute": rng.choice(("day-of-week", "hour-of-week")), "attribute_values": rng.randint(1, 7)}
         # half of the workloads that default to windows of days have short ones
         short, span = (times, lengths) if self.chance(0.5) else ({}, {"window": ["3d", "7d", "60d"]})
@@ -106,8 +130,16 @@ class _Draw:
         groups = {"height": [1, 2, 3], "children": [1, 2, 5], "frequency": sensors["frequency"], **lengths}
         choices: list[tuple[Document, Document]] = [
             ({"name": "windowed-aggregation", "window": "8s", "slide": "4s"}, {"slide": ["500ms", "2s", "4s"]}),
-            ({"name": "windowed-aggregation", **times, **self.some(purchases)}, {**packs, **lengths}),
-            ({"name": "ingest", **self.some(purchases)}, packs),
+            ({"name": "windowed-aggregation", **times, **self.purchases((1, 10**5))}, {**packs, **lengths}),
+            (
+                {"name": "windowed-join", **times, **self.purchases((10**3, 10**5)), **self.some(pairs)},
+                {"users": [1000, 10_000], "gem_packs": [10, 1000], **lengths},
+            ),
+            ({"name": "ingest", **self.purchases((1, 10**5))}, packs),
+            (
+                {"name": "traffic", **self.some(roads), **self.some(tumbling)},
+                {"locations": [1, 10, 1000], "lanes": [1, 2, 4], "frequency": sensors["frequency"], "window": ["1s"]},
+            ),
             ({"name": "database-storage", **self.some(keys)}, sensors),
             ({"name": "downsampling", **self.some(keys), **self.some(tumbling)}, {**sensors, "window": ["1s", "1m"]}),
             (
@@ -161,7 +193,7 @@ class _Draw:
         elif self.chance(0.2):
             load = {"profile": "constant", **load}
         document: Document = {"find": dimension or what, "load": load}
-        follows = dimension is not None and dimension["extreme"] in ("keys", "frequency", "children", "height")
+        follows = dimension is not None and dimension["extreme"] in FOLLOWED
         if follows and self.chance(0.95):
             document.pop("load")  # it follows from the dimension
         return document | self.instances(what)
