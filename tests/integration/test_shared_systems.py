@@ -111,7 +111,10 @@ def test_a_warm_up_under_a_fixed_load_that_crashed_is_a_failed_trial_too(tmp_pat
 @pytest.mark.soak
 def test_a_crash_under_the_growing_load_restarts_the_system_and_the_search_continues(tmp_path: Path) -> None:
     said = run(
-        tmp_path, SEARCH.replace("fails: start", "fails: growing").replace("between: [50k/s, 1M/s]", "values: [50k/s]")
+        tmp_path,
+        SEARCH.replace("fails: start", "fails: growing, warm_limit: 30s").replace(
+            "between: [50k/s, 1M/s]", "values: [50k/s]"
+        ),
     )
     assert "standing crashed under the increasing load" in said.err
     assert said.err.count("Starting standing") == 2

@@ -44,6 +44,12 @@ class _RunningSystem:
         """Bind it to the cores of the system under test."""
         self.host.pin([process for group in self.system.processes().values() for process in group])
 
+    def is_warm(self, seconds: int, load: float, cost_us: tuple[float, ...], steady: bool | None = None) -> None:
+        """Its warm-up is over: bind it to its cores, and record how it was warmed up."""
+        self.bind()
+        self.warmed = True
+        self.warm_up = replace(self.warm_up, seconds=float(seconds), load=load, cost_us=cost_us, steady=steady)
+
 
 class SystemFailed(Exception):
     """A system did not start, or failed in its warm-up: the trial that needs it has this outcome."""
@@ -130,15 +136,8 @@ class SystemPool:
             who = "the load driver failed" if outcome.ending == "driver-failed" else f"{name} {outcome.ending}"
             say(f"{who} under the increasing load: {outcome.detail}. {name} is started again")
             self._stop(_key(setup))
-        if not running.warmed:
-            running.bind()
-            running.warmed = True
-            running.warm_up = replace(
-                running.warm_up,
-                seconds=float(lasted),
-                load=traits.warm_load,
-                cost_us=probe.finite_costs,
-            )
+        elif not running.warmed:
+            running.is_warm(lasted, traits.warm_load, probe.finite_costs)
         return probe.estimate
 
     def warm_up_facts(self, setup: TrialSetup) -> WarmUp | None:
@@ -205,15 +204,7 @@ class SystemPool:
             raise _warm_up_failed(setup, recording.outcome)
         seconds = recording.seconds.stop
         observer.message(f"The warm-up took {duration_text(seconds * SECOND)}")
-        running.bind()
-        running.warmed = True
-        running.warm_up = replace(
-            running.warm_up,
-            seconds=float(seconds),
-            load=traits.warm_load,
-            cost_us=watch.finite_costs,
-            steady=watch.steady,
-        )
+        running.is_warm(seconds, traits.warm_load, watch.finite_costs, watch.steady)
 
     @staticmethod
     def _unjudged(

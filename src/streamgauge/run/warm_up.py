@@ -156,9 +156,9 @@ def warm_up_trial(trial: Trial, traits: Traits) -> Trial:
 
 def growing_load_trial(trial: Trial, traits: Traits) -> Trial:
     """The same job under a load that grows from that of a warm-up."""
-    grown = max(0, _LONGEST - _FIXED)
+    grown = range(1, _LONGEST - _FIXED + 1)
     levels = [(_FIXED * SECOND, traits.warm_load)]
-    levels += [(SECOND, traits.warm_load * 2 ** ((second + 1) / _DOUBLES)) for second in range(grown)]
+    levels += [(SECOND, traits.warm_load * 2 ** (second / _DOUBLES)) for second in grown]
     changed = replace(trial, profile=steps(levels), options={**trial.options, **traits.warm_options})
     return _unjudged(changed, traits.warm_load, _LONGEST * SECOND)
 
